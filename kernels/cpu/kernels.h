@@ -1,0 +1,215 @@
+// The contract of Ingot's CPU kernels: what every kernel receives and what it must leave behind.
+//
+// A kernel is a function of its argument struct, of the batch, and of which thread of how many it is. It reads
+// its inputs, writes its share of the output and returns; the team puts a barrier between two steps.
+//
+// Rules that hold for every kernel:
+//   - activations are f32, row-major; a stride counts floats from one row to the next
+//   - the number of rows is not in the arguments: it is read from the batch, so a program is built once and
+//     runs for any number of rows up to the one its buffers were sized for
+//   - the bits of a row's result depend neither on the number of threads nor on the other rows of the batch
+//   - weights are read packed, in the block format of the file (ig_type)
+//   - a kernel never allocates; scratch memory is an argument
+//   - pointers are to memory outside Go's heap
+#ifndef INGOT_KERNELS_H
+#define INGOT_KERNELS_H
+
+#include <stdint.h>
+
+// Element types: GGUF's numbers.
+enum ig_type {
+	IG_F32 = 0, IG_F16 = 1, IG_Q4_0 = 2, IG_Q4_1 = 3, IG_Q5_0 = 6, IG_Q5_1 = 7, IG_Q8_0 = 8,
+	IG_Q2_K = 10, IG_Q3_K = 11, IG_Q4_K = 12, IG_Q5_K = 13, IG_Q6_K = 14,
+	IG_IQ4_NL = 20, IG_IQ4_XS = 23, IG_BF16 = 30, IG_MXFP4 = 39,
+};
+
+// Instruction-set levels, in the order of preference on one architecture.
+enum ig_level { IG_GENERIC = 0, IG_AVX2 = 1, IG_AVX512 = 2, IG_LEVELS = 3 };
+
+// One sequence's run of rows in a batch: rows row0 .. row0+rows-1 hold its positions pos0 .. pos0+rows-1.
+typedef struct ig_seq {
+	int32_t row0, rows;
+	int32_t slot;      // which part of the KV cache it owns
+	int32_t pos0;      // cells 0 .. pos0-1 of the slot hold its earlier positions
+	int32_t plane_in;  // plane its recurrent state is read from; -1: the state is zero
+	int32_t plane_out; // plane its recurrent state is written to; may equal plane_in
+} ig_seq;
+
+typedef struct ig_batch {
+	int32_t rows;         // tokens in the batch
+	int32_t outs;         // rows whose logits are wanted
+	int32_t seqs;         // sequences
+	int32_t reserved;
+	const int32_t *token; // [rows]
+	const int32_t *pos;   // [rows]
+	const int32_t *out;   // [outs] row numbers, ascending
+	const ig_seq *seq;    // [seqs], ascending row0, covering all rows
+} ig_batch;
+
+typedef void ig_kernel(const void *args, const ig_batch *b, int ith, int nth);
+
+// How many rows a kernel works on.
+enum ig_rows { IG_ROWS = 0 /* b->rows */, IG_OUTS = 1 /* b->outs */ };
+
+// A row of k activations quantized for integer products (k a multiple of 32), parts one after the other,
+// each part starting on a multiple of 64 bytes:
+//   int8_t  q[k]     values; x[i] ~ d[i/32] * q[i], |q| <= 127, rounded to nearest even
+//   float   d[k/32]  scale: max|x| of the 32 values / 127
+//   int16_t s[k/16]  sum of the 16 q's, for weight types with an offset or a minimum
+static inline int64_t ig_pad64(int64_t n) { return (n + 63) & ~(int64_t)63; }
+static inline int64_t ig_q8_d(int64_t k) { return ig_pad64(k); }
+static inline int64_t ig_q8_s(int64_t k) { return ig_q8_d(k) + ig_pad64(k / 32 * 4); }
+static inline int64_t ig_q8_row(int64_t k) { return ig_q8_s(k) + ig_pad64(k / 16 * 2); } // bytes a row
+
+// ---- products (matmul_*.c) ----
+
+// dst[r][:] = scale * row token[r] of w.
+typedef struct ig_embed {
+	const void *w; float *dst; int64_t stride;
+	int32_t type, cols, vocab; float scale;
+} ig_embed;
+
+// q8[r] = x[r] quantized (see above).
+typedef struct ig_quantize {
+	const float *x; void *q8; int64_t stride;
+	int32_t cols, rows; // rows: enum ig_rows
+} ig_quantize;
+
+// dst[r][j] = sum_i w[j][i] * x[r][i] (+ bias[j]) (+ add[r][j]); w: m rows of k. add may be dst.
+// x is f32 for the types F32, F16 and BF16, and the row format above for every quantized type.
+typedef struct ig_matmul {
+	const void *w; const void *x; float *dst; const float *bias; const float *add;
+	int64_t xstride;   // f32 x: floats; q8 x: unused
+	int64_t dstride, addstride;
+	int32_t type, m, k, rows;
+} ig_matmul;
+
+// For each row r and each of its `used` experts e = ids[r*used+s]:
+//   dst[(r*used+s)*dstride + j] = sum_i w[e][j][i] * x[xr][i],  xr = per_slot ? r*used+s : r
+typedef struct ig_experts {
+	const void *w; const void *x; float *dst; const int32_t *ids;
+	int64_t xstride, dstride;
+	int32_t type, m, k, experts, used, per_slot;
+} ig_experts;
+
+// ---- everything else (norm_*.c rope_*.c attention_*.c delta_*.c glu_*.c route_*.c) ----
+
+// dst = x / sqrt(mean(x^2) + eps) * w, over each of `heads` groups of cols values, `gap` floats apart in x and
+// `dgap` in dst. w (NULL: ones) has cols values, shared by the heads. dst may be x.
+// With gate: dst is further multiplied by silu(gate), gate laid out as dst, gstride floats a row.
+typedef struct ig_norm {
+	const float *x; const float *w; const float *gate; float *dst;
+	int64_t stride, gap, dstride, dgap, gstride;
+	int32_t heads, cols, rows; float eps;
+} ig_norm;
+
+// Rotates the first `rot` of each head's values in place: pair i turns by pos * freq[i], cos and sin times `mag`.
+// neox: the pair is (i, i + rot/2); otherwise (2i, 2i+1). The angle is computed in double.
+typedef struct ig_rope {
+	float *x; const double *freq; // [rot/2]
+	int64_t stride, gap;          // floats from row to row, from head to head
+	int32_t heads, rot, neox; float mag;
+} ig_rope;
+
+// Writes k and v of each row to cell pos of its slot. A cache is [slot][kv head][cell][dim] of `type`.
+typedef struct ig_kv_store {
+	const float *k, *v; void *kc, *vc;
+	int64_t kstride, vstride;  // heads lie dim apart
+	int32_t type, heads, dim, cells;
+} ig_kv_store;
+
+// Causal attention of each row over cells 0..pos of its slot; query head h reads kv head h / (heads/kv_heads).
+// score = scale * q.k, through cap*tanh(score/cap) if cap > 0; window > 0 keeps the last `window` cells.
+// With gate: the result is multiplied by sigmoid(gate), [heads][dim] a row, ggap floats from head to head.
+typedef struct ig_attention {
+	const float *q; const void *kc, *vc; const float *gate; float *dst;
+	float *scratch;               // [threads][cells + 2*dim] floats, one part a thread
+	int64_t qstride, qgap, gstride, ggap, dstride;
+	int32_t type, heads, kv_heads, dim, cells, window; float scale, cap;
+} ig_attention;
+
+// Causal depthwise convolution over a sequence, then silu: dst[r][c] = silu(sum_j w[c][j] * x[r-width+1+j][c]).
+// The width-1 rows before a sequence's first row come from its plane: state [plane][width-1][cols], oldest first;
+// the last width-1 inputs are left in plane_out.
+typedef struct ig_conv {
+	const float *x; const float *w; float *state; float *dst;
+	int64_t stride, dstride;
+	int32_t cols, width;
+} ig_conv;
+
+// Gated delta rule (Yang et al. 2024, arXiv 2412.06464), per value head h with key head h % kheads:
+//   q, k = l2norm(q), l2norm(k)  (divided by max(norm, eps));  q *= 1/sqrt(dim)
+//   g = exp(a[h] * softplus(alpha + dt[h]));  beta = sigmoid(beta)
+//   S *= g;  S += k (beta * (v - S^T k))^T;  o = S^T q
+// qkv row: q[kheads][dim] k[kheads][dim] v[vheads][dim]; alpha, beta rows: [vheads]; state [plane][vheads][dim][dim],
+// value-major: S[v][k], so that both products run along a row.
+typedef struct ig_delta {
+	const float *qkv, *alpha, *beta, *dt, *a; float *state; float *dst;
+	int64_t stride, astride, bstride, dstride;
+	int32_t kheads, vheads, dim; float eps;
+} ig_delta;
+
+// dst = act(gate) * up, over cols. act: 0 silu, 1 gelu (tanh form). dst may be gate.
+typedef struct ig_glu {
+	const float *gate, *up; float *dst;
+	int64_t gstride, ustride, dstride;
+	int32_t cols, act, rows;      // rows of the batch, each counted `times` times (expert slots)
+	int32_t times;
+} ig_glu;
+
+// Softmax over `experts` logits, then the `used` best (ties: the lower index) with their probabilities, best first;
+// normalize: divided by their sum (at least 6.1e-5), then times scale.
+typedef struct ig_route {
+	const float *logits; int32_t *ids; float *weights;
+	int64_t stride;
+	int32_t experts, used, normalize; float scale;
+} ig_route;
+
+// dst[r] = (add ? add[r] : 0) + sum_s weights[r*used+s] * y[r*used+s] (+ sigmoid(sgate[r]) * shared[r] when shared is set;
+// sgate NULL: factor 1). dst may be add.
+typedef struct ig_combine {
+	const float *y, *weights, *shared, *sgate, *add; float *dst;
+	int64_t ystride, sstride, addstride, dstride;
+	int32_t cols, used;
+} ig_combine;
+
+// dst[o] = x[out[o]].
+typedef struct ig_gather { const float *x; float *dst; int64_t stride, dstride; int32_t cols; } ig_gather;
+
+// dst = scale * x (+ y), then cap*tanh(dst/cap) if cap > 0. y may be NULL; dst may be x or y.
+typedef struct ig_add {
+	const float *x, *y; float *dst;
+	int64_t xstride, ystride, dstride;
+	int32_t cols, rows; float scale, cap;
+} ig_add;
+
+// Operations, in the order of the structs above.
+enum ig_op {
+	IG_EMBED, IG_QUANTIZE, IG_MATMUL, IG_EXPERTS, IG_NORM, IG_ROPE, IG_KV_STORE, IG_ATTENTION, IG_CONV, IG_DELTA,
+	IG_GLU, IG_ROUTE, IG_COMBINE, IG_GATHER, IG_ADD, IG_OPS,
+};
+
+// ig_products_LEVEL and ig_others_LEVEL return the kernel of an operation and weight (or cache) type at a level,
+// or NULL where that level has none of its own; the caller then takes the next lower level. The generic level has all.
+ig_kernel *ig_products_generic(int op, int type);
+ig_kernel *ig_others_generic(int op, int type);
+#if defined(__x86_64__)
+ig_kernel *ig_products_avx2(int op, int type);
+ig_kernel *ig_others_avx2(int op, int type);
+ig_kernel *ig_products_avx512(int op, int type);
+ig_kernel *ig_others_avx512(int op, int type);
+#endif
+
+// dst[k] = the f32 values of a packed row; k is a multiple of the type's block.
+void ig_dequantize(int type, const void *src, float *dst, int64_t k);
+
+// The share [*lo, *hi) of n items, in units of `unit`, that thread ith of nth takes.
+static inline void ig_share(int64_t n, int64_t unit, int ith, int nth, int64_t *lo, int64_t *hi) {
+	int64_t u = (n + unit - 1) / unit;
+	*lo = u * ith / nth * unit;
+	*hi = u * (ith + 1) / nth * unit;
+	if (*hi > n) *hi = n;
+	if (*lo > n) *lo = n;
+}
+
+#endif
