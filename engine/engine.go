@@ -1,0 +1,173 @@
+// Package engine is Ingot's Go API: it opens a GGUF model and turns prompts into tokens.
+//
+//	e, err := engine.Open("model.gguf", engine.Options{})
+//	for ev, err := range e.Generate(ctx, engine.Request{Messages: msgs, MaxTokens: 200}) { ... }
+//
+// An Engine is one loaded model on one set of cards. Several Generate calls may run at once; each holds a slot,
+// and the scheduler batches them. A call passes the whole conversation every time: the engine finds the longest
+// prefix it still holds and reads only what is new.
+package engine
+
+import (
+	"errors"
+	"time"
+
+	"ingot/engine/chat"
+	"ingot/engine/sample"
+)
+
+var (
+	// ErrPromptTooLong is returned when a prompt does not fit the context; nothing is cut silently.
+	ErrPromptTooLong = errors.New("prompt longer than the context")
+	// ErrClosed is returned by calls on an engine that was closed.
+	ErrClosed = errors.New("engine closed")
+	// ErrNoTemplate is returned when messages are given to a model whose file carries no chat template.
+	ErrNoTemplate = errors.New("model has no chat template")
+	// ErrBadRequest is returned when a request contradicts itself or asks what the model cannot do.
+	ErrBadRequest = errors.New("bad request")
+)
+
+// Options says how a model is opened. The zero value works: one lane on the CPU, all cores.
+type Options struct {
+	Threads  int      // 0: one a physical core
+	Context  int      // tokens a slot can hold; 0: what the file says, at most 4096. Memory grows with it.
+	Slots    int      // sequences at once; 0: 1. Each has its own context.
+	UBatch   int      // rows a program takes; 0: 512
+	Level    string   // generic, avx2, avx512 ...; "": INGOT_CPU, else the best this machine has
+	NoRepack bool     // read weights where the file is mapped
+	Cards    []string // names from Devices; nil: the CPU
+	TPS      int      // lanes a stage (-tps); 0: all cards in one stage
+	Split    string   // "", "none", "layer", "tensor" (-sm)
+	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB.
+	Snapshots int64
+	// Progress is called while weights load, with the share done, from the goroutine that called Open.
+	Progress func(float64)
+}
+
+// Request asks for one continuation. Exactly one of Messages, Text and Tokens is set.
+type Request struct {
+	chat.Prompt         // Messages, Tools, Reasoning ...: rendered by the model's template
+	Text        string  // a raw prompt; control tokens in it are not read as such
+	Tokens      []int32 // a prompt already encoded
+
+	MaxTokens int // 0: up to the end of the context
+	Sampling  sample.Params
+	Stop      []string // the answer ends before the first of these
+	Logprobs  int      // per token, that many best candidates; 0: none; -1: only the chosen token's
+	Echo      bool     // a raw prompt is repeated before its continuation
+	IgnoreEOS bool     // go on past end-of-text tokens, for measuring
+
+	// Processors see and may change the logits of every step before sampling (A7).
+	Processors []func(tokens []int32, logits []float32)
+	// Until ends the generation when it returns true; it sees the tokens generated so far.
+	Until func(tokens []int32) bool
+}
+
+// Event is one piece of an answer, in order. Fields that have nothing to say are zero.
+type Event struct {
+	Prompt    *PromptProgress // while the prompt is read
+	Text      string          // answer text; whole characters only
+	Reasoning string          // thought text
+	ToolCalls []chat.ToolCall // complete calls
+	Tokens    []TokenInfo     // the tokens this event reports, with logprobs where asked for
+	Done      *Result         // the last event of a successful answer
+}
+
+// PromptProgress counts prompt tokens: Cached were still held, Read of Total are in the cache now.
+type PromptProgress struct{ Total, Cached, Read int }
+
+// TokenInfo is one generated token.
+type TokenInfo struct {
+	ID      int32
+	Bytes   []byte
+	Logprob float32 // natural log over the whole vocabulary, before temperature
+	Top     []Candidate
+}
+
+// Candidate is a token that could have been chosen.
+type Candidate struct {
+	ID      int32
+	Bytes   []byte
+	Logprob float32
+}
+
+// FinishReason says why an answer ended.
+type FinishReason string
+
+const (
+	FinishStop   FinishReason = "stop"       // end-of-turn token, a stop string, or Until
+	FinishLength FinishReason = "length"     // MaxTokens or the end of the context
+	FinishTools  FinishReason = "tool_calls" // the model asked for tools
+)
+
+// Result sums an answer up.
+type Result struct {
+	Reason     FinishReason
+	StopString string // the one that matched, if any
+	Usage      Usage
+	Timing     Timing
+}
+
+// Usage counts tokens.
+type Usage struct{ Prompt, Cached, Completion, Reasoning int }
+
+// Timing is wall time: prefill covers Prompt-Cached tokens, decode the completion after its first token.
+type Timing struct {
+	Queue, Prefill, Decode time.Duration
+	PrefillRate            float64 // tokens a second
+	DecodeRate             float64
+}
+
+// Info describes an open model.
+type Info struct {
+	Path         string
+	Name         string // general.name, else the file's name
+	Architecture string
+	Quantization string // general.file_type's name, else the type most bytes have
+	Parameters   int64
+	FileBytes    int64
+	Context      int // tokens a slot holds
+	TrainContext int // what the file says
+	Vocab        int
+	Layers       int
+	Embedding    int
+	Slots        int
+	Threads      int
+	Level        string // CPU instruction-set level in use
+	HasTemplate  bool
+	CanThink     bool // the template knows enable_thinking or writes <think>
+	Topology     string
+}
+
+// Status is a moment of a running engine.
+type Status struct {
+	Cards       []Card
+	Slots       []Slot
+	Prefill     float64 // tokens a second in the last second of prefill; 0 when idle
+	Decode      float64 // tokens a second in the last second of decode; 0 when idle
+	ContextUsed int     // cells used by the busiest slot
+	Context     int
+	Requests    int64 // answered since start
+	Generated   int64 // tokens since start
+}
+
+// Card is a compute device and its memory in bytes.
+type Card struct {
+	Name        string // "cpu", "cpu:0", "hip:3"
+	Description string
+	Total       int64
+	Used        int64            // by this engine
+	Free        int64            // by what the system says now
+	Parts       map[string]int64 // weights, cache, state, scratch: bytes of Used
+	Temperature float64          // degrees Celsius; 0: unknown
+	Load        float64          // 0..1; -1: unknown
+}
+
+// Slot is one sequence's place.
+type Slot struct {
+	ID      int
+	Busy    bool
+	Used    int // cells
+	Context int
+}
+
