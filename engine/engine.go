@@ -170,4 +170,3 @@ type Slot struct {
 	Used    int // cells
 	Context int
 }
-
