@@ -1,0 +1,129 @@
+package arch
+
+import (
+	"fmt"
+	"math"
+
+	"ingot/engine/graph"
+)
+
+// MaxLayers bounds the layers of a model; no published one comes near.
+const MaxLayers = 512
+
+// reader takes parameters by their key under the architecture's name and collects everything that is wrong.
+type reader struct {
+	meta Meta
+	arch string
+	errs []error
+	hyp  Hyper
+}
+
+func (r *reader) fail(format string, args ...any) {
+	r.errs = append(r.errs, fmt.Errorf(format, args...))
+}
+
+func (r *reader) has(key string) bool { _, ok := r.meta.Value(r.arch + "." + key); return ok }
+
+// count reads an integer that must lie in [lo, hi].
+func (r *reader) count(key string, lo, hi int) int {
+	n, err := r.meta.Int(r.arch + "." + key)
+	if err != nil {
+		r.fail("%w", err)
+		return lo
+	}
+	if n < int64(lo) || n > int64(hi) {
+		r.fail("%s.%s is %d, expected %d to %d", r.arch, key, n, lo, hi)
+		return lo
+	}
+	return int(n)
+}
+
+// countOr is count with a value for a missing key.
+func (r *reader) countOr(key string, lo, hi, missing int) int {
+	if !r.has(key) {
+		return missing
+	}
+	return r.count(key, lo, hi)
+}
+
+// number reads a float that must lie in [lo, hi].
+func (r *reader) number(key string, lo, hi, missing float64) float64 {
+	if !r.has(key) {
+		return missing
+	}
+	f, err := r.meta.Float(r.arch + "." + key)
+	if err != nil {
+		r.fail("%w", err)
+		return missing
+	}
+	if math.IsNaN(f) || f < lo || f > hi {
+		r.fail("%s.%s is %v, expected %v to %v", r.arch, key, f, lo, hi)
+		return missing
+	}
+	return f
+}
+
+func (r *reader) text(key, missing string) string {
+	if !r.has(key) {
+		return missing
+	}
+	s, err := r.meta.String(r.arch + "." + key)
+	if err != nil {
+		r.fail("%w", err)
+	}
+	return s
+}
+
+// start reads what every architecture has.
+func (r *reader) start(vocab int) *reader {
+	h := &r.hyp
+	h.Arch, h.Vocab = r.arch, vocab
+	if vocab < 1 {
+		r.fail("the vocabulary is empty")
+	}
+	h.Dim = r.count("embedding_length", 1, 1<<17)
+	h.Layers = r.count("block_count", 1, MaxLayers)
+	h.TrainContext = r.count("context_length", 1, 1<<30)
+	h.Heads = r.count("attention.head_count", 1, 1<<12)
+	h.KVHeads = r.countOr("attention.head_count_kv", 1, 1<<12, h.Heads)
+	h.HeadDim = r.countOr("attention.key_length", 1, 1<<12, h.Dim/max(h.Heads, 1))
+	if v := r.countOr("attention.value_length", 1, 1<<12, h.HeadDim); v != h.HeadDim {
+		r.fail("%s.attention.value_length is %d, expected the key length %d", r.arch, v, h.HeadDim)
+	}
+	if h.Heads%h.KVHeads != 0 {
+		r.fail("%s.attention.head_count %d is not a multiple of head_count_kv %d", r.arch, h.Heads, h.KVHeads)
+	}
+	h.FF = r.countOr("feed_forward_length", 0, 1<<20, 0)
+	h.Eps = float32(r.number("attention.layer_norm_rms_epsilon", 0, 1, 1e-6))
+	return r
+}
+
+// rope reads the rotary parameters; dims is how many values of a head turn where the file does not say.
+func (r *reader) rope(dims int, neox bool) *graph.Rope {
+	p := &graph.Rope{
+		Dims: r.countOr("rope.dimension_count", 2, 1<<12, dims), Neox: neox,
+		Base:        r.number("rope.freq_base", 1, 1e12, 10000),
+		Factor:      r.number("rope.scaling.factor", 0, 1e6, 1),
+		OrigContext: r.countOr("rope.scaling.original_context_length", 1, 1<<30, r.hyp.TrainContext),
+		BetaFast:    r.number("rope.scaling.yarn_beta_fast", 0, 1e6, 32),
+		BetaSlow:    r.number("rope.scaling.yarn_beta_slow", 0, 1e6, 1),
+		AttnFactor:  r.number("rope.scaling.attn_factor", 0, 1e3, 0),
+	}
+	if p.Dims%2 != 0 || p.Dims > r.hyp.HeadDim {
+		r.fail("%s.rope.dimension_count is %d, expected an even number up to the head's %d", r.arch, p.Dims, r.hyp.HeadDim)
+	}
+	switch s := r.text("rope.scaling.type", ""); s {
+	case "", "none":
+		p.Scaling = graph.ScalingNone
+		if linear := r.number("rope.scale_linear", 0, 1e6, 1); linear > 1 { // older files
+			p.Scaling, p.Factor = graph.ScalingLinear, linear
+		} else if s == "" && p.Factor > 1 {
+			p.Scaling = graph.ScalingLinear
+		}
+	case "linear", "yarn":
+		p.Scaling = graph.Scaling(s)
+	default:
+		r.fail("%s.rope.scaling.type is %q, expected none, linear or yarn", r.arch, s)
+	}
+	return p
+}

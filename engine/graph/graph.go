@@ -1,0 +1,149 @@
+// Package graph describes a model's forward pass as a list of semantic operations on symbolic values.
+//
+// A graph knows weights by name and shape, and values by the number of floats in a row; it knows no device, no
+// element type and no memory. The planner (engine/plan) turns it into programs.
+package graph
+
+import "fmt"
+
+// Split says how a weight lies over the lanes of a stage.
+type Split struct {
+	Kind SplitKind
+	Axis int // of the shape, for SplitAxis: 0 cuts a row's inputs, 1 cuts the outputs
+	Unit int // the cut falls on multiples of this many values (a head, a block); 0: 1
+}
+
+// SplitKind is one of the ways a weight or a value is divided.
+type SplitKind int
+
+const (
+	Mirrored     SplitKind = iota // every lane holds all of it
+	AlongAxis                     // every lane holds a share of one axis
+	Partial                       // every lane holds a summand (values only)
+	AlongExperts                  // every lane holds some experts, whole
+)
+
+// Columns is the split of a weight whose outputs are divided, in units of unit outputs.
+func Columns(unit int) Split { return Split{AlongAxis, 1, unit} }
+
+// RowsOf is the split of a weight whose inputs are divided; its product is a partial sum.
+func RowsOf(unit int) Split { return Split{AlongAxis, 0, unit} }
+
+// Weight is a tensor that a model needs.
+type Weight struct {
+	Name     string
+	Shape    []int64 // fastest first, as GGUF lists it
+	Split    Split
+	Optional bool
+	Tied     *Weight // the tensor that stands in when an optional one is missing
+	Absent   bool    // set when an optional tensor is not in the file
+	ID       int     // position among the model's weights
+}
+
+// use returns the tensor that an operation reads for w: w, its stand-in, or nil.
+func (w *Weight) use() *Weight {
+	if w != nil && w.Absent {
+		return w.Tied
+	}
+	return w
+}
+
+// State is what a layer keeps between batches.
+type State struct {
+	Layer int
+	// A KV cache: [slot][head][cell][dim], keys and values.
+	KVHeads, KVDim int
+	Window         int // cells attended to; 0: all
+	// A recurrent state: the last Width-1 inputs of a convolution over Conv channels, and Heads matrices of Dim x Dim, all f32.
+	Conv, Width, Heads, Dim int
+	ID                      int
+}
+
+// Recurrent tells whether the state is overwritten by every token, so that going back needs a snapshot.
+func (s *State) Recurrent() bool { return s.Heads > 0 }
+
+// PlaneFloats is the size of one plane of a recurrent state: the convolution's part, then the matrices.
+func (s *State) PlaneFloats() (conv, delta int) {
+	return s.Conv * max(s.Width-1, 0), s.Heads * s.Dim * s.Dim
+}
+
+// Rows says how many rows a value has.
+type Rows int
+
+const (
+	AllRows Rows = iota // one for each token of the batch
+	OutRows             // one for each row whose logits are wanted
+)
+
+// Value is the result of an operation, or a view of one: Heads groups of Dim floats, Gap apart, Off from the row's start.
+type Value struct {
+	Name  string
+	Cols  int // floats a row; Heads*Dim
+	Rows  Rows
+	Times int // rows a token: 1, or the experts a token uses
+	Base  *Value
+	Off   int
+	Heads int
+	Dim   int
+	Gap   int
+	Index bool // int32 instead of f32
+	ID    int
+}
+
+// Root returns the value that v is a view of, or v.
+func (v *Value) Root() *Value {
+	for v.Base != nil {
+		v = v.Base
+	}
+	return v
+}
+
+// Node is one operation: what it reads, which weights and state it uses, what it writes.
+type Node struct {
+	Op    Op
+	Layer int // -1 outside the layers
+	In    []*Value
+	W     []*Weight
+	State *State
+	Out   []*Value
+}
+
+// Graph is a forward pass in execution order.
+type Graph struct {
+	Nodes  []*Node
+	Values []*Value // roots only, by ID
+	Logits *Value
+	Hidden *Value // the rows that the head reads, for drafting heads and embeddings
+}
+
+// Builder appends operations. It panics on operands that do not fit: those are faults of an architecture's code,
+// found by its tests, never of a file.
+type Builder struct {
+	g     Graph
+	layer int
+}
+
+// NewBuilder returns a builder of an empty graph.
+func NewBuilder() *Builder { return &Builder{layer: -1} }
+
+// Graph returns what was built.
+func (b *Builder) Graph() *Graph { return &b.g }
+
+// Layer says which layer the next operations belong to; -1: none.
+func (b *Builder) Layer(i int) { b.layer = i }
+
+func (b *Builder) value(name string, cols int, rows Rows, times int) *Value {
+	v := &Value{Name: name, Cols: cols, Rows: rows, Times: times, Heads: 1, Dim: cols, Gap: cols, ID: len(b.g.Values)}
+	b.g.Values = append(b.g.Values, v)
+	return v
+}
+
+func (b *Builder) node(op Op, in []*Value, w []*Weight, st *State, out ...*Value) {
+	b.g.Nodes = append(b.g.Nodes, &Node{Op: op, Layer: b.layer, In: in, W: w, State: st, Out: out})
+}
+
+func need(ok bool, format string, args ...any) {
+	if !ok {
+		panic(fmt.Sprintf("graph: "+format, args...))
+	}
+}

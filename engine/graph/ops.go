@@ -1,0 +1,231 @@
+package graph
+
+import "fmt"
+
+// Op is an operation with its parameters; the types below are all there are.
+type Op interface{ Name() string }
+
+type (
+	// Embed looks a token's row up in a table [cols, vocab].
+	Embed struct{ Scale float32 }
+	// Norm is RMSNorm over each head of a value, times an optional weight [dim], times silu(gate) where a gate is given.
+	Norm struct{ Eps float32 }
+	// Linear is x times a weight [in, out], plus an optional bias.
+	Linear struct{}
+	// Rotate turns pairs of each head by the token's position.
+	Rotate struct{ Rope *Rope }
+	// Attention stores k and v and attends causally; an optional fourth input gates the result through a sigmoid.
+	Attention struct {
+		Heads, KVHeads, Dim int
+		Scale, Cap          float32
+	}
+	// Conv is a causal depthwise convolution followed by silu.
+	Conv struct{}
+	// DeltaNet is the gated delta rule: inputs qkv, alpha, beta; weights dt bias and a.
+	DeltaNet struct {
+		KHeads, VHeads, Dim int
+		Eps                 float32
+	}
+	// GLU is act(gate) * up.
+	GLU struct{ Act Activation }
+	// Route picks Used of Experts for each token from their logits: outputs indices and weights.
+	Route struct {
+		Experts, Used int
+		Normalize     bool
+		Scale         float32
+	}
+	// Experts multiplies with the selected experts of a weight [in, out, experts]; inputs x and indices.
+	Experts struct{ Used int }
+	// Combine sums the experts' results by their weights, adds the shared expert scaled by sigmoid of its gate.
+	Combine struct{ Used int }
+	// Add is x + y.
+	Add struct{}
+	// Softcap is cap * tanh(x/cap), after scaling.
+	Softcap struct{ Scale, Cap float32 }
+	// Gather keeps the rows whose logits are wanted.
+	Gather struct{}
+)
+
+// Activation is the function inside a GLU.
+type Activation int
+
+const (
+	SiLU Activation = iota
+	GELU
+)
+
+func (Embed) Name() string     { return "embed" }
+func (Norm) Name() string      { return "norm" }
+func (Linear) Name() string    { return "linear" }
+func (Rotate) Name() string    { return "rope" }
+func (Attention) Name() string { return "attention" }
+func (Conv) Name() string      { return "conv" }
+func (DeltaNet) Name() string  { return "delta-net" }
+func (GLU) Name() string       { return "glu" }
+func (Route) Name() string     { return "route" }
+func (Experts) Name() string   { return "experts" }
+func (Combine) Name() string   { return "combine" }
+func (Add) Name() string       { return "add" }
+func (Softcap) Name() string   { return "softcap" }
+func (Gather) Name() string    { return "gather" }
+
+// Embed starts a graph: one row of w for each token.
+func (b *Builder) Embed(w *Weight, scale float32) *Value {
+	out := b.value("embed", int(w.Shape[0]), AllRows, 1)
+	b.node(Embed{scale}, nil, []*Weight{w}, nil, out)
+	return out
+}
+
+// Heads views x as n heads of dim floats, the first at offset off, the next gap floats on.
+func (b *Builder) Heads(x *Value, off, n, dim, gap int) *Value {
+	need(x.Base == nil || x.Heads == 1, "view of heads of a view of heads")
+	need(off >= 0 && off+(n-1)*gap+dim <= x.Cols, "view %d+%d*%d+%d exceeds %d", off, n-1, gap, dim, x.Cols)
+	return &Value{Name: x.Name, Cols: n * dim, Rows: x.Rows, Times: x.Times, Base: x.Root(), Off: x.Off + off,
+		Heads: n, Dim: dim, Gap: gap, ID: -1}
+}
+
+// Norm is RMSNorm over each head of x. w may be nil.
+func (b *Builder) Norm(x *Value, w *Weight, eps float32) *Value { return b.NormGated(x, w, nil, eps) }
+
+// NormGated is RMSNorm over each head of x, times silu(gate).
+func (b *Builder) NormGated(x *Value, w *Weight, gate *Value, eps float32) *Value {
+	need(w == nil || int(w.Shape[0]) == x.Dim, "norm of %d by a weight of %v", x.Dim, shapeOf(w))
+	out := b.value("norm", x.Cols, x.Rows, x.Times)
+	out.Heads, out.Dim, out.Gap = x.Heads, x.Dim, x.Dim
+	in := []*Value{x}
+	if gate != nil {
+		need(gate.Cols == x.Cols, "gate of %d for %d", gate.Cols, x.Cols)
+		in = append(in, gate)
+	}
+	b.node(Norm{eps}, in, weights(w), nil, out)
+	return out
+}
+
+// Linear is x times w, plus bias where it is not nil.
+func (b *Builder) Linear(x *Value, w, bias *Weight) *Value {
+	w = w.use()
+	need(int(w.Shape[0]) == x.Cols && x.Gap == x.Dim, "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
+	m := 1
+	if len(w.Shape) > 1 {
+		m = int(w.Shape[1])
+	}
+	out := b.value(w.Name, m, x.Rows, x.Times)
+	b.node(Linear{}, []*Value{x}, weights(w, bias), nil, out)
+	return out
+}
+
+// Rotate applies rotary position embedding to each head of x, in place.
+func (b *Builder) Rotate(x *Value, r *Rope) *Value {
+	need(r.Dims <= x.Dim, "rope over %d of %d", r.Dims, x.Dim)
+	b.node(Rotate{r}, []*Value{x}, weights(r.Factors), nil, x)
+	return x
+}
+
+// Attention attends with q over the cells of st after storing k and v there. gate may be nil.
+func (b *Builder) Attention(q, k, v, gate *Value, st *State, a Attention) *Value {
+	need(q.Cols == a.Heads*a.Dim && k.Cols == a.KVHeads*a.Dim && v.Cols == k.Cols, "attention %d %d %d", q.Cols, k.Cols, v.Cols)
+	need(a.Heads%a.KVHeads == 0, "%d query heads over %d", a.Heads, a.KVHeads)
+	out := b.value("attention", a.Heads*a.Dim, AllRows, 1)
+	in := []*Value{q, k, v}
+	if gate != nil {
+		in = append(in, gate)
+	}
+	b.node(a, in, nil, st, out)
+	return out
+}
+
+// Conv convolves x with w [width, channels] over the sequence, then silu.
+func (b *Builder) Conv(x *Value, w *Weight, st *State) *Value {
+	need(int(w.Shape[1]) == x.Cols, "conv of %d by %v", x.Cols, w.Shape)
+	out := b.value("conv", x.Cols, AllRows, 1)
+	b.node(Conv{}, []*Value{x}, weights(w), st, out)
+	return out
+}
+
+// DeltaNet runs the gated delta rule over a sequence.
+func (b *Builder) DeltaNet(qkv, alpha, beta *Value, dt, a *Weight, st *State, d DeltaNet) *Value {
+	need(qkv.Cols == (2*d.KHeads+d.VHeads)*d.Dim && alpha.Cols == d.VHeads && beta.Cols == d.VHeads, "delta net %d", qkv.Cols)
+	out := b.value("delta", d.VHeads*d.Dim, AllRows, 1)
+	out.Heads, out.Dim, out.Gap = d.VHeads, d.Dim, d.Dim
+	b.node(d, []*Value{qkv, alpha, beta}, weights(dt, a), st, out)
+	return out
+}
+
+// GLU is act(gate) * up.
+func (b *Builder) GLU(gate, up *Value, act Activation) *Value {
+	need(gate.Cols == up.Cols, "glu %d %d", gate.Cols, up.Cols)
+	out := b.value("glu", gate.Cols, gate.Rows, gate.Times)
+	b.node(GLU{act}, []*Value{gate, up}, nil, nil, out)
+	return out
+}
+
+// Route picks experts by their logits.
+func (b *Builder) Route(logits *Value, r Route) (ids, weights *Value) {
+	need(logits.Cols == r.Experts, "route %d of %d", logits.Cols, r.Experts)
+	ids = b.value("experts", r.Used, AllRows, 1)
+	ids.Index = true
+	weights = b.value("shares", r.Used, AllRows, 1)
+	b.node(r, []*Value{logits}, nil, nil, ids, weights)
+	return ids, weights
+}
+
+// Experts multiplies each token's x (or each of its expert rows) with the experts picked for it.
+func (b *Builder) Experts(x, ids *Value, w *Weight) *Value {
+	need(int(w.Shape[0]) == x.Cols, "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
+	out := b.value(w.Name, int(w.Shape[1]), AllRows, ids.Cols)
+	b.node(Experts{ids.Cols}, []*Value{x, ids}, weights(w), nil, out)
+	return out
+}
+
+// Combine sums experts' rows by their weights; shared and its gate may be nil.
+func (b *Builder) Combine(y, shares, shared, gate *Value) *Value {
+	out := b.value("moe", y.Cols, AllRows, 1)
+	in := []*Value{y, shares}
+	if shared != nil {
+		in = append(in, shared)
+		if gate != nil {
+			in = append(in, gate)
+		}
+	}
+	b.node(Combine{shares.Cols}, in, nil, nil, out)
+	return out
+}
+
+// Add is x + y.
+func (b *Builder) Add(x, y *Value) *Value {
+	need(x.Cols == y.Cols && x.Rows == y.Rows, "add %d %d", x.Cols, y.Cols)
+	out := b.value("add", x.Cols, x.Rows, x.Times)
+	b.node(Add{}, []*Value{x, y}, nil, nil, out)
+	return out
+}
+
+// Head ends a graph: keeps the wanted rows, normalizes them and multiplies with w [dim, vocab]. bias may be nil.
+func (b *Builder) Head(x *Value, norm, w, bias *Weight, eps, scale, softcap float32) {
+	rows := b.value("outs", x.Cols, OutRows, 1)
+	b.node(Gather{}, []*Value{x}, nil, nil, rows)
+	b.g.Hidden = b.Norm(rows, norm, eps)
+	logits := b.Linear(b.g.Hidden, w, bias)
+	if scale != 1 || softcap != 0 {
+		out := b.value("logits", logits.Cols, OutRows, 1)
+		b.node(Softcap{scale, softcap}, []*Value{logits}, nil, nil, out)
+		logits = out
+	}
+	b.g.Logits = logits
+}
+
+func weights(ws ...*Weight) []*Weight {
+	var out []*Weight
+	for _, w := range ws {
+		if w = w.use(); w != nil {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+func shapeOf(w *Weight) string {
+	if w == nil {
+		return "none"
+	}
+	return fmt.Sprint(w.Shape)
+}
