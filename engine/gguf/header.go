@@ -285,6 +285,7 @@ func elements[T any](d *decoder, n, width int, decode func([]byte) T) ([]T, erro
 // strings reads n strings into one allocation that all of them share: a vocabulary has 250 thousand.
 func (d *decoder) strings(n int) ([]string, error) {
 	var text strings.Builder
+	text.Grow(8 * n) // the file has that many bytes left, for the lengths alone
 	ends := make([]int, n)
 	for i := range ends {
 		size, err := d.length(MaxString)
