@@ -1,0 +1,300 @@
+package device
+
+import (
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"ingot/engine/graph"
+	"ingot/engine/plan"
+	"ingot/engine/tensor"
+	"ingot/kernels/cpu"
+)
+
+// CPU is the processor as a card, or a set of its cores.
+type CPU struct {
+	threads int
+	level   cpu.Level
+}
+
+// NewCPU returns the processor with that many threads (below 1: one a physical core) at an instruction-set level
+// ("": the best there is).
+func NewCPU(threads int, level string) (*CPU, error) {
+	l, err := cpu.ParseLevel(level)
+	if err != nil {
+		return nil, err
+	}
+	if threads < 1 {
+		threads = cpu.Cores()
+	}
+	return &CPU{threads, l}, nil
+}
+
+// Info describes the processor.
+func (c *CPU) Info() Info {
+	total, free := systemMemory()
+	return Info{Name: "cpu", Description: fmt.Sprintf("%s, %d threads, %v", processorName(), c.threads, c.level),
+		Total: total, Free: free, Threads: c.threads, Level: c.level.String()}
+}
+
+// QuantRow is the size of a row in the kernels' activation format.
+func (c *CPU) QuantRow(cols int) int64 { return cpu.QuantizedRow(cols) }
+
+type cpuLane struct {
+	team    *cpu.Team
+	program *cpu.Program
+	batch   *cpu.Batch
+	plan    *plan.Plan
+	arena   *cpu.Memory
+	memory  []*cpu.Memory // everything but the arena
+	caches  []kvCache
+	used    Memory
+}
+
+// kvCache is one layer's keys or values: [slot][head][cell] rows.
+type kvCache struct {
+	bytes              []byte
+	heads, cells, size int // size: bytes of a row
+}
+
+// Load allocates caches and the arena and compiles the plan. Weights are read where they are mapped; the few that
+// kernels need in f32 are copied.
+func (c *CPU) Load(s Spec) (_ Lane, err error) {
+	l := &cpuLane{plan: s.Plan, team: cpu.NewTeam(c.threads), program: cpu.NewProgram(c.level)}
+	l.batch = cpu.NewBatch(s.Plan.Options.Rows, s.Slots)
+	defer func() {
+		if err != nil {
+			l.Close()
+		}
+	}()
+	b := cpuBuild{lane: l, spec: s, card: c, vectors: map[int]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}}
+	if err := b.allocate(); err != nil {
+		return nil, err
+	}
+	for i := range s.Plan.Steps {
+		if err := b.step(&s.Plan.Steps[i]); err != nil {
+			return nil, err
+		}
+	}
+	for _, w := range s.Weights {
+		l.used.Weights += int64(len(w.Data))
+	}
+	return l, nil
+}
+
+func (l *cpuLane) Run(b *Batch) error {
+	c := l.batch
+	if len(b.Tokens) > c.MaxRows() || len(b.Seqs) > c.MaxSeqs() || len(b.Outs) > l.plan.Options.Outs {
+		return fmt.Errorf("batch of %d rows, %d sequences, %d outputs exceeds the plan's %d, %d, %d",
+			len(b.Tokens), len(b.Seqs), len(b.Outs), c.MaxRows(), c.MaxSeqs(), l.plan.Options.Outs)
+	}
+	c.Resize(len(b.Tokens), len(b.Outs), len(b.Seqs))
+	copy(c.Tokens(), b.Tokens)
+	copy(c.Outs(), b.Outs)
+	pos, seqs := c.Pos(), c.Seqs()
+	for i, s := range b.Seqs {
+		seqs[i] = cpu.Seq(s)
+		for r := range s.Rows {
+			pos[s.Row0+r] = s.Pos0 + r
+		}
+	}
+	if err := c.Check(); err != nil {
+		return fmt.Errorf("batch: %w", err)
+	}
+	l.team.Run(l.program, c)
+	return nil
+}
+
+func (l *cpuLane) Logits(i int) []float32 { return l.Value(l.plan.Logits, i) }
+func (l *cpuLane) Hidden(i int) []float32 { return l.Value(l.plan.Hidden, i) }
+
+func (l *cpuLane) Value(at plan.Loc, r int) []float32 {
+	off := at.Off + int64(r)*int64(at.Stride)*4
+	return unsafe.Slice((*float32)(l.arena.At(off)), at.Cols())
+}
+
+func (l *cpuLane) CopySlot(from, to, cells int) {
+	for _, c := range l.caches {
+		head := c.cells * c.size
+		for h := range c.heads {
+			src, dst := (from*c.heads+h)*head, (to*c.heads+h)*head
+			copy(c.bytes[dst:dst+cells*c.size], c.bytes[src:])
+		}
+	}
+}
+
+func (l *cpuLane) Memory() Memory { return l.used }
+
+func (l *cpuLane) Close() {
+	l.team.Close()
+	l.program.Free()
+	l.batch.Free()
+	for _, m := range l.memory {
+		m.Free()
+	}
+	if l.arena != nil {
+		l.arena.Free()
+	}
+}
+
+// rotation is a rope's table in C memory.
+type rotation struct {
+	freq unsafe.Pointer
+	mag  float32
+}
+
+// cpuBuild turns the steps of a plan into kernel arguments.
+type cpuBuild struct {
+	lane    *cpuLane
+	spec    Spec
+	card    *CPU
+	kv      []kvPart       // by state ID
+	states  []statePart    // by state ID
+	scratch unsafe.Pointer // of attention
+	vectors map[int]unsafe.Pointer
+	freqs   map[*graph.Rope]rotation
+}
+
+type kvPart struct{ k, v unsafe.Pointer }
+type statePart struct{ conv, delta unsafe.Pointer }
+
+func (b *cpuBuild) alloc(purpose string, n int64, count *int64) (*cpu.Memory, error) {
+	m, err := cpu.Alloc(n)
+	if err != nil {
+		_, free := systemMemory()
+		return nil, fmt.Errorf("%w: the CPU has %d MiB free, the %s takes %d MiB", ErrMemory, free>>20, purpose, n>>20)
+	}
+	b.lane.memory = append(b.lane.memory, m)
+	*count += n
+	return m, nil
+}
+
+func (b *cpuBuild) allocate() error {
+	used := &b.lane.used
+	arena, err := cpu.Alloc(b.spec.Plan.Arena)
+	if err != nil {
+		return fmt.Errorf("%w: %d MiB for activations", ErrMemory, b.spec.Plan.Arena>>20)
+	}
+	b.lane.arena = arena
+	used.Scratch += b.spec.Plan.Arena
+
+	b.kv = make([]kvPart, len(b.spec.States))
+	b.states = make([]statePart, len(b.spec.States))
+	for i, s := range b.spec.States {
+		if s.Recurrent() {
+			conv, delta := s.PlaneFloats()
+			m, err := b.alloc("recurrent state", int64(conv+delta)*4*int64(b.spec.Planes), &used.State)
+			if err != nil {
+				return err
+			}
+			b.states[i] = statePart{m.Pointer(), m.At(int64(conv) * 4 * int64(b.spec.Planes))}
+			continue
+		}
+		half := CacheBytes(s, b.spec.KV, b.spec.Slots, b.spec.Cells) / 2
+		m, err := b.alloc("cache", 2*half, &used.Cache)
+		if err != nil {
+			return err
+		}
+		b.kv[i] = kvPart{m.Pointer(), m.At(half)}
+		row := s.KVDim / b.spec.KV.Block() * b.spec.KV.Size()
+		for _, part := range [][]byte{m.Bytes()[:half], m.Bytes()[half:]} {
+			b.lane.caches = append(b.lane.caches, kvCache{part, s.KVHeads, b.spec.Cells, row})
+		}
+	}
+	var floats int
+	for _, s := range b.spec.Plan.Steps {
+		if a, ok := s.Op.(graph.Attention); ok {
+			floats = max(floats, cpu.AttentionScratch(a.Heads, a.KVHeads, a.Dim))
+		}
+	}
+	if floats > 0 {
+		m, err := b.alloc("attention scratch", int64(floats)*4*int64(b.card.threads), &used.Scratch)
+		if err != nil {
+			return err
+		}
+		b.scratch = m.Pointer()
+	}
+	return nil
+}
+
+// CacheBytes is the size of one layer's keys and values.
+func CacheBytes(s *graph.State, t tensor.Type, slots, cells int) int64 {
+	if s.Recurrent() {
+		return 0
+	}
+	row := int64(s.KVDim) / int64(t.Block()) * int64(t.Size())
+	return 2 * int64(slots) * int64(cells) * int64(s.KVHeads) * row
+}
+
+// PlaneBytes is the size of one plane of a layer's recurrent state.
+func PlaneBytes(s *graph.State) int64 {
+	conv, delta := s.PlaneFloats()
+	return int64(conv+delta) * 4
+}
+
+func (b *cpuBuild) at(l plan.Loc) unsafe.Pointer { return b.lane.arena.At(l.Off) }
+
+// packed is a weight where it lies.
+func (b *cpuBuild) packed(w *graph.Weight) (unsafe.Pointer, tensor.Type) {
+	d := b.spec.Weights[w.ID]
+	return unsafe.Pointer(unsafe.SliceData(d.Data)), d.Type
+}
+
+// vector is a weight in f32, copied where it is stored otherwise or not aligned for floats.
+func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
+	if p, ok := b.vectors[w.ID]; ok {
+		return p, nil
+	}
+	p, t := b.packed(w)
+	if t != tensor.F32 || uintptr(p)%4 != 0 {
+		n, err := tensor.Elements(w.Shape)
+		if err != nil {
+			return nil, err
+		}
+		var counted int64
+		m, err := b.alloc(w.Name, n*4, &counted)
+		if err != nil {
+			return nil, err
+		}
+		b.lane.used.Scratch += counted
+		if err := cpu.Dequantize(cpu.Type(t), b.spec.Weights[w.ID].Data, m.Float32s()); err != nil {
+			return nil, fmt.Errorf("%s: %w", w.Name, err)
+		}
+		p = m.Pointer()
+	}
+	b.vectors[w.ID] = p
+	return p, nil
+}
+
+func (b *cpuBuild) rotation(r *graph.Rope, w []*graph.Weight) (rotation, error) {
+	if t, ok := b.freqs[r]; ok {
+		return t, nil
+	}
+	var factors []float32
+	if len(w) > 0 {
+		p, err := b.vector(w[0])
+		if err != nil {
+			return rotation{}, err
+		}
+		factors = unsafe.Slice((*float32)(p), r.Dims/2)
+	}
+	freqs, mag := r.Freqs(factors)
+	m, err := b.alloc("rotation table", int64(len(freqs))*8, new(int64))
+	if err != nil {
+		return rotation{}, err
+	}
+	copy(m.Float64s(), freqs)
+	t := rotation{m.Pointer(), float32(mag)}
+	b.freqs[r] = t
+	return t, nil
+}
+
+func (b *cpuBuild) add(s *plan.Step, a cpu.Args) error {
+	if err := b.lane.program.Add(a); err != nil {
+		if errors.Is(err, cpu.ErrNoKernel) {
+			return fmt.Errorf("%w: %s: %w", ErrUnsupported, s.Op.Name(), err)
+		}
+		return err
+	}
+	return nil
+}

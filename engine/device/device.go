@@ -1,0 +1,94 @@
+// Package device is the small border between plans and hardware: a Card is a compute device, a Lane is one card's
+// share of a loaded model, ready to run batches.
+//
+// What a lane holds: the weights (packed, where the file is mapped or copied), the caches and states of all slots,
+// the arena of activations, and the compiled program. A lane is driven by one thread at a time.
+package device
+
+import (
+	"errors"
+
+	"ingot/engine/graph"
+	"ingot/engine/plan"
+	"ingot/engine/tensor"
+)
+
+var (
+	// ErrMemory is returned when a card has not enough memory; the message names the card and the shortfall.
+	ErrMemory = errors.New("not enough memory")
+	// ErrUnsupported is returned when a card has no kernel for an operation or a type.
+	ErrUnsupported = errors.New("not supported by the card")
+)
+
+// Card is a compute device.
+type Card interface {
+	Info() Info
+	// QuantRow is the bytes of a quantized row of activations, for the planner.
+	QuantRow(cols int) int64
+	// Load makes a lane. The weights' data must stay valid until the lane is closed.
+	Load(Spec) (Lane, error)
+}
+
+// Info describes a card.
+type Info struct {
+	Name        string // "cpu", "hip:0"
+	Description string // the processor's name and what is used of it
+	Total, Free int64  // bytes of memory, as the system says now
+	Threads     int
+	Level       string // instruction-set level of a CPU
+}
+
+// Spec is what a lane is made from.
+type Spec struct {
+	Plan    *plan.Plan
+	Weights []Weight // by graph.Weight.ID
+	States  []*graph.State
+	Slots   int         // sequences that may exist at once
+	Cells   int         // positions a slot holds
+	Planes  int         // recurrent states that may exist at once, over all slots
+	KV      tensor.Type // of keys and values: F16, BF16 or F32
+}
+
+// Weight is a tensor's data; Data is nil for an optional tensor that is absent.
+type Weight struct {
+	Type tensor.Type
+	Data []byte
+}
+
+// Seq is one sequence's run of rows in a batch.
+type Seq struct {
+	Row0, Rows int32
+	Slot       int32 // whose cells it owns
+	Pos0       int32 // cells 0..Pos0-1 of the slot hold its earlier positions
+	PlaneIn    int32 // plane the recurrent state is read from; -1: the state is zero
+	PlaneOut   int32 // plane it is written to
+}
+
+// Batch is the rows of one run: sequences one after the other, each row a token at the next position.
+type Batch struct {
+	Tokens []int32
+	Outs   []int32 // rows whose logits are wanted, ascending
+	Seqs   []Seq
+}
+
+// Memory is the bytes a lane takes, by purpose.
+type Memory struct{ Weights, Cache, State, Scratch int64 }
+
+// Total is the sum.
+func (m Memory) Total() int64 { return m.Weights + m.Cache + m.State + m.Scratch }
+
+// Lane is one card's share of a model.
+type Lane interface {
+	// Run computes a batch and returns when its results can be read.
+	Run(*Batch) error
+	// Logits returns the scores of the batch's i-th wanted row, valid until the next Run.
+	Logits(i int) []float32
+	// Hidden returns what the head read for that row, valid until the next Run.
+	Hidden(i int) []float32
+	// Value returns row r of a value the plan kept (plan.Options.Keep), as the last Run left it.
+	Value(l plan.Loc, r int) []float32
+	// CopySlot copies the first cells of one slot's caches to another slot. No run may be in progress.
+	CopySlot(from, to, cells int)
+	Memory() Memory
+	Close()
+}

@@ -1,0 +1,87 @@
+// Package exec runs a model's lanes, each on an operating-system thread of its own.
+package exec
+
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"ingot/engine/device"
+)
+
+// Runner drives the lanes of one stage. Run is called by one goroutine at a time.
+type Runner struct {
+	lanes []device.Lane
+	jobs  []chan func()
+	errs  chan error
+}
+
+// New starts a thread for each lane. The runner owns the lanes.
+func New(lanes ...device.Lane) *Runner {
+	r := &Runner{lanes: lanes, errs: make(chan error, len(lanes))}
+	for range lanes {
+		jobs := make(chan func())
+		r.jobs = append(r.jobs, jobs)
+		go func() {
+			runtime.LockOSThread() // thread 0 of a CPU lane, or the owner of a driver's context
+			for f := range jobs {
+				f()
+			}
+		}()
+	}
+	return r
+}
+
+// Run computes a batch on all lanes at once and returns when every lane is done.
+func (r *Runner) Run(b *device.Batch) error {
+	for i, lane := range r.lanes {
+		r.jobs[i] <- func() { r.errs <- guarded(func() error { return lane.Run(b) }) }
+	}
+	var first error
+	for range r.lanes {
+		if err := <-r.errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	return first
+}
+
+// Copy copies the first cells of one slot to another.
+func (r *Runner) Copy(from, to, cells int) {
+	for _, l := range r.lanes {
+		l.CopySlot(from, to, cells)
+	}
+}
+
+// Logits returns the scores of the i-th wanted row, valid until the next Run.
+func (r *Runner) Logits(i int) []float32 { return r.lanes[0].Logits(i) }
+
+// Hidden returns what the head read for that row, valid until the next Run.
+func (r *Runner) Hidden(i int) []float32 { return r.lanes[0].Hidden(i) }
+
+// Memory returns what each lane takes.
+func (r *Runner) Memory() []device.Memory {
+	var m []device.Memory
+	for _, l := range r.lanes {
+		m = append(m, l.Memory())
+	}
+	return m
+}
+
+// Close ends the threads and frees the lanes. No run may be in progress.
+func (r *Runner) Close() {
+	for i, l := range r.lanes {
+		close(r.jobs[i])
+		l.Close()
+	}
+}
+
+// guarded turns a panic into an error with the worker's stack.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("lane: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}
