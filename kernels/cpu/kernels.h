@@ -69,10 +69,10 @@ typedef struct ig_embed {
 	int32_t type, cols, vocab; float scale;
 } ig_embed;
 
-// q8[r] = x[r] quantized (see above).
+// q8[r] = x[r] quantized (see above), for `times` rows for each row of the batch (1, or the experts a token uses).
 typedef struct ig_quantize {
 	const float *x; void *q8; int64_t stride;
-	int32_t cols, rows; // rows: enum ig_rows
+	int32_t cols, rows, times; // rows: enum ig_rows
 } ig_quantize;
 
 // dst[r][j] = sum_i w[j][i] * x[r][i] (+ bias[j]) (+ add[r][j]); w: m rows of k. add may be dst.
@@ -121,9 +121,17 @@ typedef struct ig_kv_store {
 // Causal attention of each row over cells 0..pos of its slot; query head h reads kv head h / (heads/kv_heads).
 // score = scale * q.k, through cap*tanh(score/cap) if cap > 0; window > 0 keeps the last `window` cells.
 // With gate: the result is multiplied by sigmoid(gate), [heads][dim] a row, ggap floats from head to head.
+// A tile of queries (the heads of one kv head, of one or more neighbouring rows) goes over the cells in blocks of
+// IG_ATTENTION_CELLS, so that K and V stream once a tile. A thread's scratch holds of the tile: the queries, the
+// scores of a block, the sums, each query's running maximum and total; and one block of K or V as f32.
+enum { IG_ATTENTION_CELLS = 64, IG_ATTENTION_QUERIES = 16 };
+static inline int64_t ig_attention_scratch(int32_t heads, int32_t kv_heads, int32_t dim) { // floats a thread
+	int64_t queries = heads / kv_heads > IG_ATTENTION_QUERIES ? heads / kv_heads : IG_ATTENTION_QUERIES;
+	return (queries * (2 * dim + IG_ATTENTION_CELLS + 2) + IG_ATTENTION_CELLS * (int64_t)dim + 15) & ~(int64_t)15;
+}
 typedef struct ig_attention {
 	const float *q; const void *kc, *vc; const float *gate; float *dst;
-	float *scratch;               // [threads][cells + 2*dim] floats, one part a thread
+	float *scratch;               // [threads][ig_attention_scratch]
 	int64_t qstride, qgap, gstride, ggap, dstride;
 	int32_t type, heads, kv_heads, dim, cells, window; float scale, cap;
 } ig_attention;

@@ -1,0 +1,216 @@
+package cpu
+
+// #include "kernels.h"
+import "C"
+
+import "unsafe"
+
+// Op is an operation of kernels.h.
+type Op int32
+
+// The operations, in the order of enum ig_op.
+const (
+	OpEmbed Op = iota
+	OpQuantize
+	OpMatmul
+	OpExperts
+	OpNorm
+	OpRope
+	OpKVStore
+	OpAttention
+	OpConv
+	OpDelta
+	OpGLU
+	OpRoute
+	OpCombine
+	OpGather
+	OpAdd
+)
+
+var opNames = [...]string{"embed", "quantize", "matmul", "experts", "norm", "rope", "kv_store", "attention", "conv",
+	"delta", "glu", "route", "combine", "gather", "add"}
+
+// String returns the operation's name.
+func (o Op) String() string { return opNames[o] }
+
+// Args are the arguments of one step: a pointer to one of the structs of this file, which mirror those of kernels.h.
+// Every pointer in them is to memory outside Go's heap, of an extent the C header gives, and owned by the caller for
+// as long as the program runs. Strides and gaps count floats. The number of rows is the batch's.
+type Args interface{ op() Op }
+
+// Rows says how many rows a step works on.
+type Rows int32
+
+// The row counts of enum ig_rows.
+const (
+	AllRows Rows = iota // every row of the batch
+	OutRows             // the rows whose logits are wanted
+)
+
+// Act is the activation of a GLU.
+type Act int32
+
+// The activations.
+const (
+	SiLU Act = iota
+	GELU     // the tanh form
+)
+
+// Embed: Dst[r][:] = Scale * row token[r] of W (Vocab rows of Cols).
+type Embed struct {
+	W, Dst      unsafe.Pointer
+	Stride      int64
+	Type        Type
+	Cols, Vocab int32
+	Scale       float32
+}
+
+// Quantize: Q8[r] = X[r] in the row format of integer products; a row takes QuantizedRow(Cols) bytes.
+type Quantize struct {
+	X, Q8  unsafe.Pointer
+	Stride int64
+	Cols   int32
+	Rows   Rows
+	Times  int32 // rows for each row of the batch: 1, or the experts a token uses
+}
+
+// Matmul: Dst[r][j] = sum over i of W[j][i]*X[r][i], plus Bias[j] and Add[r][j] where set; W has M rows of K.
+// X is f32 for F32, F16 and BF16 weights and quantized rows for every other type. Add may be Dst.
+type Matmul struct {
+	W, X, Dst, Bias, Add unsafe.Pointer
+	XStride              int64 // of f32 X; quantized rows are contiguous
+	DstStride, AddStride int64
+	Type                 Type
+	M, K                 int32
+	Rows                 Rows
+}
+
+// Experts: for row r and each of its Used experts e = IDs[r*Used+s]: Dst[r*Used+s] = W[e] times a row of X, which is
+// row r, or row r*Used+s where PerSlot is 1. W is Experts matrices of M rows of K.
+type Experts struct {
+	W, X, Dst, IDs         unsafe.Pointer
+	XStride, DstStride     int64
+	Type                   Type
+	M, K                   int32
+	Experts, Used, PerSlot int32
+}
+
+// Norm: Dst = X / sqrt(mean(X²)+Eps) * W over each of Heads groups of Cols values, Gap floats apart in X and DGap in
+// Dst; then times silu(Gate) where set. W nil: ones. Dst may be X.
+type Norm struct {
+	X, W, Gate, Dst                     unsafe.Pointer
+	Stride, Gap, DStride, DGap, GStride int64
+	Heads, Cols                         int32
+	Rows                                Rows
+	Eps                                 float32
+}
+
+// Rope turns pair i of the first Rot values of each head by pos*Freq[i], in place; the pair is (i, i+Rot/2) where
+// Neox is 1, otherwise (2i, 2i+1). Freq is float64 [Rot/2].
+type Rope struct {
+	X, Freq          unsafe.Pointer
+	Stride, Gap      int64
+	Heads, Rot, Neox int32
+	Mag              float32
+}
+
+// KVStore writes K and V of each row to cell pos of its slot. A cache is [slot][kv head][cell][Dim] of Type, which
+// is F16, BF16 or F32.
+type KVStore struct {
+	K, V, KC, VC     unsafe.Pointer
+	KStride, VStride int64
+	Type             Type
+	Heads, Dim       int32
+	Cells            int32 // a slot's, a head
+}
+
+// Attention: causal attention of each row over its slot's cells, grouped-query; Window and Cap 0: none. Gate, where
+// set, multiplies by sigmoid. Scratch: one part a thread of the team, AttentionScratch floats each.
+type Attention struct {
+	Q, KC, VC, Gate, Dst, Scratch         unsafe.Pointer
+	QStride, QGap, GStride, GGap, DStride int64
+	Type                                  Type
+	Heads, KVHeads, Dim, Cells, Window    int32
+	Scale, Cap                            float32
+}
+
+// Conv: causal depthwise convolution of Width taps over each sequence, then silu. State is [plane][Width-1][Cols],
+// oldest first; W is [Cols][Width].
+type Conv struct {
+	X, W, State, Dst unsafe.Pointer
+	Stride, DStride  int64
+	Cols, Width      int32
+}
+
+// Delta: the gated delta rule (arXiv 2412.06464) along each sequence. QKV row: q[KHeads][Dim] k[KHeads][Dim]
+// v[VHeads][Dim]; Alpha and Beta rows, DT and A: [VHeads]; State [plane][VHeads][Dim][Dim], value-major.
+type Delta struct {
+	QKV, Alpha, Beta, DT, A, State, Dst unsafe.Pointer
+	Stride, AStride, BStride, DStride   int64
+	KHeads, VHeads, Dim                 int32
+	Eps                                 float32
+}
+
+// GLU: Dst = Act(Gate) * Up over Cols, Times rows for each row of the batch. Dst may be Gate.
+type GLU struct {
+	Gate, Up, Dst             unsafe.Pointer
+	GStride, UStride, DStride int64
+	Cols                      int32
+	Act                       Act
+	Rows                      Rows
+	Times                     int32
+}
+
+// Route: softmax over Experts logits, then the Used best with their probabilities, best first; Normalize 1: divided
+// by their sum; then times Scale. IDs is int32 [rows][Used], Weights [rows][Used].
+type Route struct {
+	Logits, IDs, Weights     unsafe.Pointer
+	Stride                   int64
+	Experts, Used, Normalize int32
+	Scale                    float32
+}
+
+// Combine: Dst[r] = Add[r] + sum over s of Weights[r*Used+s]*Y[r*Used+s] + sigmoid(SGate[r])*Shared[r]; Add, SGate and
+// Shared may be nil. Dst may be Add.
+type Combine struct {
+	Y, Weights, Shared, SGate, Add, Dst  unsafe.Pointer
+	YStride, SStride, AddStride, DStride int64
+	Cols, Used                           int32
+}
+
+// Gather: Dst[o] = X[out[o]], for the rows whose logits are wanted.
+type Gather struct {
+	X, Dst          unsafe.Pointer
+	Stride, DStride int64
+	Cols            int32
+}
+
+// Add: Dst = Scale*X + Y, then through Cap*tanh(Dst/Cap) where Cap > 0. Y may be nil; Dst may be X or Y.
+type Add struct {
+	X, Y, Dst                 unsafe.Pointer
+	XStride, YStride, DStride int64
+	Cols                      int32
+	Rows                      Rows
+	Scale, Cap                float32
+}
+
+func (a *Embed) op() Op     { return OpEmbed }
+func (a *Quantize) op() Op  { return OpQuantize }
+func (a *Matmul) op() Op    { return OpMatmul }
+func (a *Experts) op() Op   { return OpExperts }
+func (a *Norm) op() Op      { return OpNorm }
+func (a *Rope) op() Op      { return OpRope }
+func (a *KVStore) op() Op   { return OpKVStore }
+func (a *Attention) op() Op { return OpAttention }
+func (a *Conv) op() Op      { return OpConv }
+func (a *Delta) op() Op     { return OpDelta }
+func (a *GLU) op() Op       { return OpGLU }
+func (a *Route) op() Op     { return OpRoute }
+func (a *Combine) op() Op   { return OpCombine }
+func (a *Gather) op() Op    { return OpGather }
+func (a *Add) op() Op       { return OpAdd }
+
+// AttentionScratch returns the floats of scratch that one thread needs for an Attention step.
+func AttentionScratch(heads, kvHeads, dim int) int {
+	return int(C.ig_attention_scratch(C.int32_t(heads), C.int32_t(kvHeads), C.int32_t(dim)))
+}

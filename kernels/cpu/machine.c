@@ -1,0 +1,78 @@
+// What this machine is: instruction-set levels, cores, pinning; and which kernel a level has for an operation.
+#include "team.h"
+
+#include <errno.h>
+#include <stddef.h>
+#if defined(__linux__)
+#include <sched.h>
+#elif defined(__APPLE__)
+#include <sys/sysctl.h>
+#endif
+
+int ig_pin(int cpu) {
+#if defined(__linux__)
+	if (cpu < 0 || cpu >= CPU_SETSIZE)
+		return EINVAL;
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
+#else
+	(void)cpu;
+	return 0;
+#endif
+}
+
+int ig_performance_cores(void) {
+#if defined(__APPLE__)
+	int n = 0;
+	size_t size = sizeof n;
+	if (sysctlbyname("hw.perflevel0.physicalcpu", &n, &size, NULL, 0) == 0 && n > 0)
+		return n;
+	size = sizeof n;
+	if (sysctlbyname("hw.physicalcpu", &n, &size, NULL, 0) == 0 && n > 0)
+		return n;
+#endif
+	return 0;
+}
+
+int ig_supported(int level) {
+	if (level == IG_GENERIC)
+		return 1;
+#if defined(__x86_64__)
+	// The compiler's runtime asks cpuid and xgetbv, so an operating system that does not save the registers counts as no.
+	__builtin_cpu_init();
+	int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+	if (level == IG_AVX2)
+		return avx2;
+	if (level == IG_AVX512)
+		return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+		       __builtin_cpu_supports("avx512vnni");
+#endif
+	return 0;
+}
+
+ig_kernel *ig_find(int level, int op, int type, int *at) {
+	static ig_kernel *(*const products[IG_LEVELS])(int, int) = {
+		[IG_GENERIC] = ig_products_generic,
+#if defined(__x86_64__)
+		[IG_AVX2] = ig_products_avx2,
+		[IG_AVX512] = ig_products_avx512,
+#endif
+	};
+	static ig_kernel *(*const others[IG_LEVELS])(int, int) = {
+		[IG_GENERIC] = ig_others_generic,
+#if defined(__x86_64__)
+		[IG_AVX2] = ig_others_avx2,
+		[IG_AVX512] = ig_others_avx512,
+#endif
+	};
+	for (*at = level; *at >= IG_GENERIC; --*at) {
+		ig_kernel *(*find)(int, int) = op <= IG_EXPERTS ? products[*at] : others[*at];
+		ig_kernel *fn = find ? find(op, type) : NULL;
+		if (fn)
+			return fn;
+	}
+	return NULL;
+}

@@ -1,0 +1,6 @@
+package cpu
+
+// macOS commits anonymous memory lazily by itself and chooses its page sizes.
+const mapLazily = 0
+
+func preferHugePages([]byte) {}
