@@ -1,0 +1,145 @@
+// The drivers of the products: which weight rows a thread takes, which activation rows it takes them to, and where
+// the results go. What a row means is the row kernel's business.
+#include "product.h"
+
+// A thread's part of one matrix.
+typedef struct part {
+	const uint8_t *w;
+	int64_t stride, k, m, lo, hi;
+	ig_product p;
+} part;
+
+static part part_of(const void *w, int type, int64_t m, int64_t k, int ith, int nth, ig_product p) {
+	ig_block t = ig_block_of(type);
+	part v = {w, k / t.values * t.bytes, k, m, 0, 0, m < p.lanes ? ig_product_generic(type) : p};
+	ig_share(m, IG_LANES, ith, nth, &v.lo, &v.hi);
+	return v;
+}
+
+// The last group starts early enough to be whole; the rows that it shares with the one before are not stored again.
+static int64_t group_start(const part *v, int64_t j) { return j + v->p.lanes <= v->m ? j : v->m - v->p.lanes; }
+
+// What is done with the n results of weight row group j, `rows` of them from lane `skip` on.
+typedef struct sink {
+	float *dst[IG_TILE];
+	const float *add[IG_TILE]; // NULL: nothing
+	const float *bias;         // NULL: none
+} sink;
+
+static void store(const sink *s, const float *acc, int n, int lanes, int64_t j, int skip, int rows) {
+	for (int r = 0; r < n; r++) {
+		const float *from = acc + r * lanes + skip;
+		float *to = s->dst[r] + j;
+		const float *add = s->add[r];
+		for (int i = 0; i < rows; i++) {
+			float v = from[i];
+			if (s->bias)
+				v += s->bias[j + i];
+			if (add)
+				v += add[j + i];
+			to[i] = v;
+		}
+	}
+}
+
+// Takes the part's weight rows to n activation rows; after is the weight memory that will be read when it is done.
+static void drive(const part *v, const void *const *x, int n, const sink *s, const uint8_t *after) {
+	_Alignas(64) float acc[IG_TILE * IG_LANES];
+	int lanes = v->p.lanes;
+	for (int64_t j = v->lo; j < v->hi; j += lanes) {
+		int64_t start = group_start(v, j);
+		const uint8_t *next = j + lanes < v->hi ? v->w + group_start(v, j + lanes) * v->stride : after;
+		v->p.fn(v->w + start * v->stride, v->stride, v->k, x, n, acc, next);
+		int64_t rows = v->hi - j < lanes ? v->hi - j : lanes;
+		store(s, acc, n, lanes, j, (int)(j - start), (int)rows);
+	}
+}
+
+// Bytes from one activation row to the next.
+static int64_t x_stride(int type, int64_t k, int64_t floats) {
+	return ig_block_of(type).values == 1 ? floats * 4 : ig_q8_row(k);
+}
+
+// So many activation rows that they stay in a second-level cache while all weights of the part pass by.
+static int tile_rows(int64_t row_bytes) {
+	int64_t n = (512 << 10) / (row_bytes + 1) / 8 * 8;
+	return n < 8 ? 8 : n > IG_TILE ? IG_TILE : (int)n;
+}
+
+void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p) {
+	part v = part_of(a->w, a->type, a->m, a->k, ith, nth, p);
+	int64_t rows = ig_batch_rows(b, a->rows), xbytes = x_stride(a->type, a->k, a->xstride);
+	int tile = tile_rows(xbytes);
+	sink s = {.bias = a->bias};
+	const void *x[IG_TILE];
+	for (int64_t r = 0; r < rows && v.lo < v.hi; r += tile) {
+		int n = rows - r < tile ? (int)(rows - r) : tile;
+		for (int i = 0; i < n; i++) {
+			x[i] = (const uint8_t *)a->x + (r + i) * xbytes;
+			s.dst[i] = a->dst + (r + i) * a->dstride;
+			s.add[i] = a->add ? a->add + (r + i) * a->addstride : 0;
+		}
+		drive(&v, x, n, &s, 0);
+	}
+}
+
+enum { HEADS = 1024, SLOTS = 4096 };
+
+// Slots (row, choice) in chains, one for each expert number modulo HEADS, in ascending order.
+typedef struct chains {
+	int32_t head[HEADS], next[SLOTS];
+} chains;
+
+static void chain(chains *c, const int32_t *ids, int slots) {
+	memset(c->head, -1, sizeof c->head);
+	for (int i = slots - 1; i >= 0; i--) {
+		int32_t *head = &c->head[(uint32_t)ids[i] % HEADS];
+		c->next[i] = *head;
+		*head = i;
+	}
+}
+
+// The first slot from i on in its chain that wants expert e; -1: none.
+static int seek(const chains *c, const int32_t *ids, int i, int e) {
+	while (i >= 0 && ids[i] != e)
+		i = c->next[i];
+	return i;
+}
+
+static int first(const chains *c, const int32_t *ids, int e) { return seek(c, ids, c->head[e % HEADS], e); }
+
+static int next_wanted(const chains *c, const int32_t *ids, int e, int experts) {
+	while (e < experts && first(c, ids, e) < 0)
+		e++;
+	return e;
+}
+
+// Every expert's weights are read once for all the slots that chose it (of at most SLOTS at a time).
+void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p) {
+	part v = part_of(a->w, a->type, a->m, a->k, ith, nth, p);
+	int64_t total = (int64_t)b->rows * a->used, xbytes = x_stride(a->type, a->k, a->xstride);
+	int64_t matrix = a->m * v.stride;
+	int tile = tile_rows(xbytes);
+	sink s = {0};
+	const void *x[IG_TILE];
+	chains c;
+	for (int64_t base = 0; base < total && v.lo < v.hi; base += SLOTS) {
+		const int32_t *ids = a->ids + base;
+		int slots = total - base < SLOTS ? (int)(total - base) : SLOTS;
+		chain(&c, ids, slots);
+		for (int e = next_wanted(&c, ids, 0, a->experts), after; e < a->experts; e = after) {
+			after = next_wanted(&c, ids, e + 1, a->experts);
+			v.w = (const uint8_t *)a->w + e * matrix;
+			const uint8_t *ahead = after < a->experts ? v.w + (after - e) * matrix + group_start(&v, v.lo) * v.stride : 0;
+			for (int i = first(&c, ids, e); i >= 0;) {
+				int n = 0;
+				for (; i >= 0 && n < tile; n++, i = seek(&c, ids, c.next[i], e)) {
+					int64_t slot = base + i;
+					x[n] = (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * xbytes;
+					s.dst[n] = a->dst + slot * a->dstride;
+				}
+				drive(&v, x, n, &s, ahead);
+			}
+		}
+	}
+}
