@@ -1,0 +1,77 @@
+package widget
+
+import (
+	"strings"
+	"time"
+
+	"fyne.io/fyne/v2"
+	fw "fyne.io/fyne/v2/widget"
+
+	"ingot/app/window/theme"
+	"ingot/app/window/words"
+)
+
+// CodeBlock shows monospaced text under a bar with its language and a copy button. Long lines wrap: a block that
+// scrolled sideways would catch the wheel on its way down a conversation.
+type CodeBlock struct {
+	fw.BaseWidget
+	lang, text string
+	label      *Label
+	copy       *Button
+	body       *Prose
+	content    *fyne.Container
+}
+
+// NewCodeBlock makes a code block; host lets its text be selected with the document's.
+func NewCodeBlock(host *Document) *CodeBlock {
+	c := &CodeBlock{label: Caption("")}
+	c.ExtendBaseWidget(c)
+	c.body = NewProse(Style{Size: theme.SizeCode, Pre: true, Lead: 1.25})
+	c.body.host = host
+	c.copy = NewCopyButton(words.T().Copy, func() string { return c.text })
+	bar := Inset(2, 4, 2, theme.M, RowGrow(theme.S, 1, c.label, Spring(), c.copy))
+	c.content = Stack(
+		NewPanel(theme.Surface, theme.Border, theme.Radius),
+		Column(0, bar, NewHairline(), Inset(theme.S, theme.M, theme.M, theme.M, c.body)),
+	)
+	return c
+}
+
+// Set changes the content.
+func (c *CodeBlock) Set(lang, text string) {
+	if c.lang == lang && c.text == text {
+		return
+	}
+	c.lang, c.text = lang, text
+	name := lang
+	if name == "" {
+		name = words.T().CodeNoLanguage
+	}
+	c.label.Set(name)
+	shown := strings.ReplaceAll(text, "\t", "    ")
+	runs := highlight(lang, shown)
+	for i := range runs {
+		runs[i].Mono = true
+	}
+	c.body.SetRuns(runs)
+}
+
+// HeightFor implements Item.
+func (c *CodeBlock) HeightFor(width float32) float32 { return HeightOf(c.content, width) }
+
+// CreateRenderer implements fyne.Widget.
+func (c *CodeBlock) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(c.content) }
+
+// NewCopyButton makes a quiet button that copies what text returns, and says so for a moment.
+func NewCopyButton(label string, text func() string) *Button {
+	b := NewButton(label, theme.IconCopy, Quiet, nil)
+	b.Small = true
+	b.OnTap = func() {
+		fyne.CurrentApp().Clipboard().SetContent(text())
+		b.Set(words.T().Copied, theme.IconCheck)
+		time.AfterFunc(1500*time.Millisecond, func() {
+			fyne.Do(func() { b.Set(label, theme.IconCopy) })
+		})
+	}
+	return b
+}

@@ -1,0 +1,87 @@
+// Package words holds every sentence the window shows, so that a second language is a second table.
+package words
+
+import "sync/atomic"
+
+// Table is one language. Fields that end in F are patterns for fmt.
+type Table struct {
+	App string
+
+	// Navigation
+	Chat, Library, Cards, Server, Settings string
+
+	// Everywhere
+	Copy, Copied, Cancel, Delete, Rename, Undo, Save, Close, Retry, Remove, Add, Open, More string
+	CodeNoLanguage                                                                          string
+	DeletedF, RemovedF                                                                      string
+	Unknown                                                                                 string
+
+	// Time
+	JustNow, MinutesF, HoursF, Today, Yesterday, Week, Month, Older string
+
+	// Status strip
+	NoModel, LoadingF, Ready, Answering, Reading, Stopped, NoEngine string
+	PrefillF, DecodeF, ContextF                                     string
+	HintPrefill, HintDecode, HintContext, HintGraph                 string
+	HintCardF, HintCardTempF                                        string
+
+	// Chat
+	NewChat, Untitled, Conversations, NoConversations, LoadingConversations string
+	Greeting, GreetingNoModel, UsingF, PickModel, GetModel                  string
+	Examples                                                                []string
+	Placeholder, PlaceholderBusy, Send, Stop                                string
+	ComposerHint                                                            string
+	Regenerate, Edit, EditHint, Resend                                      string
+	Thinking, ThoughtF, Thought                                             string
+	WaitingForModel, ReadingF, ReadingAll                                   string
+	StatsF, StatsRateF, StatsFirstF, Interrupted, LengthEnd                 string
+	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint      string
+	ReasoningNone                                                           string
+	EngineDied, StartAgain, TryAgain, Restarting, SaveFailedF, LoadFailedF  string
+	ToBottom, ModelMissing, SampleTag, NoneYet, AddModels, DeleteMessage    string
+	CannotRename                                                            string
+
+	// Library
+	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown string
+	Missing, MissingHint, FoundElsewhere, FoundHint, EmptyLibrary, EmptyHint      string
+	DropHint, Parameters, Context, Quantization, Architecture, Size, Path         string
+	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files  string
+	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning    string
+	Sample, SampleNote, Tokens, ShowFile                                          string
+
+	// Cards
+	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF  string
+	MemoryF, Free, Weights, Cache, State, Scratch, Other, Temperature, LoadF string
+	NoTopology, Devices, UsedByIngot, Level, Threads                         string
+
+	// Server
+	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host     string
+	HostLocal, HostNetwork, HostNetworkHint, Key, KeyNone, KeyNew, KeyRemove  string
+	KeyHint, KeyNeeded, Example, Requests, NoRequests, PortBad, ServerHint    string
+	When, Method, Route, Status, Took, TokensHeader, ServerModel, ServerApply string
+
+	// Settings
+	EngineSection, AnswerSection, LookSection, DataSection                       string
+	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint string
+	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint         string
+	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                             string
+	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel            string
+	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel            string
+	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint             string
+	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint          string
+	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF     string
+	Automatic, NotNow, Unsaved, UnsavedRestart, AllCards, VersionF               string
+}
+
+var current atomic.Pointer[Table]
+
+// T is the table in use; English until Use names another.
+func T() *Table {
+	if t := current.Load(); t != nil {
+		return t
+	}
+	return &English
+}
+
+// Use shows the window in another language; call it before windows are made.
+func Use(t *Table) { current.Store(t) }
