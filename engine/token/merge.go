@@ -1,0 +1,95 @@
+package token
+
+// symbol is a stretch of a word while pairs are being merged.
+type symbol struct {
+	start, end int // bytes of the word
+	prev, next int // neighbours; -1: none
+	id         int32
+}
+
+// joiner says whether two neighbours can be merged: lower orders go first, equal ones from left to right.
+type joiner interface {
+	join(left, right *symbol) (order uint32, id int32, ok bool)
+}
+
+// mergeAll merges pairs of symbols until no pair can be merged, in O(n log n). Symbols are linked by prev and
+// next and stay in place: a merged pair lives on in its left symbol; the first one is never absorbed.
+func mergeAll(syms []symbol, q *queue, j joiner) {
+	q.reset()
+	push := func(left int) {
+		if left < 0 || syms[left].next < 0 {
+			return
+		}
+		l, r := &syms[left], &syms[syms[left].next]
+		if order, id, ok := j.join(l, r); ok {
+			q.push(candidate{key: uint64(order)<<32 | uint64(uint32(left)), end: r.end, id: id})
+		}
+	}
+	for i := range syms {
+		push(i)
+	}
+	for len(q.heap) > 0 {
+		c := q.pop()
+		left := int(uint32(c.key))
+		l := &syms[left]
+		// A candidate is stale once one of the two was absorbed or has grown.
+		if l.end == l.start || l.next < 0 || syms[l.next].end != c.end {
+			continue
+		}
+		r := &syms[l.next]
+		l.end, l.id, l.next = r.end, c.id, r.next
+		r.start = r.end
+		if l.next >= 0 {
+			syms[l.next].prev = left
+		}
+		push(l.prev)
+		push(left)
+	}
+}
+
+// candidate is a pair that can be merged. Its key orders by merge order, then by place.
+type candidate struct {
+	key uint64
+	end int // of the right symbol
+	id  int32
+}
+
+// queue is a binary heap, smallest key first.
+type queue struct{ heap []candidate }
+
+func (q *queue) reset() { q.heap = q.heap[:0] }
+
+func (q *queue) push(c candidate) {
+	q.heap = append(q.heap, c)
+	h := q.heap
+	i := len(h) - 1
+	for i > 0 {
+		up := (i - 1) / 2
+		if h[up].key <= c.key {
+			break
+		}
+		h[i] = h[up]
+		i = up
+	}
+	h[i] = c
+}
+
+func (q *queue) pop() candidate {
+	h := q.heap
+	top, c := h[0], h[len(h)-1]
+	h = h[:len(h)-1]
+	q.heap = h
+	for i := 0; len(h) > 0; {
+		down := 2*i + 1
+		if down+1 < len(h) && h[down+1].key < h[down].key {
+			down++
+		}
+		if down >= len(h) || h[down].key >= c.key {
+			h[i] = c
+			break
+		}
+		h[i] = h[down]
+		i = down
+	}
+	return top
+}
