@@ -11,7 +11,7 @@ import (
 	"ingot/storage"
 )
 
-func start(t *testing.T, path string) (*Service, *storage.DB) {
+func start(t testing.TB, path string) (*Service, *storage.DB) {
 	t.Helper()
 	db, err := storage.Open(path, storage.Options{})
 	if err != nil {
@@ -25,14 +25,14 @@ func start(t *testing.T, path string) (*Service, *storage.DB) {
 	return s, db
 }
 
-func fresh(t *testing.T) *Service {
+func fresh(t testing.TB) *Service {
 	t.Helper()
 	s, _ := start(t, filepath.Join(t.TempDir(), "ingot.db"))
 	return s
 }
 
 // must takes a value and fails on an error.
-func must[T any](t *testing.T) func(T, error) T {
+func must[T any](t testing.TB) func(T, error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -42,7 +42,7 @@ func must[T any](t *testing.T) func(T, error) T {
 	}
 }
 
-func no(t *testing.T, err error) {
+func no(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -104,8 +104,8 @@ Bold.
 func FuzzImport(f *testing.F) {
 	f.Add(`{"format":"ingot.conversation","version":1,"conversation":{"title":"x","leaf":2},"messages":[{"id":1,"role":"user","state":"complete"},{"id":2,"parent":1,"role":"assistant","state":"writing"}]}`)
 	f.Add(`{"format":"ingot.conversation","version":1,"conversation":{"chosen":{"0":1,"9":9}},"messages":[]}`)
+	s := fresh(f)
 	f.Fuzz(func(t *testing.T, in string) {
-		s := fresh(t)
 		c, err := s.Import(strings.NewReader(in))
 		if err != nil {
 			return
