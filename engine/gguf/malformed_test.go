@@ -7,6 +7,9 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -47,6 +50,9 @@ func (r *raw) tensor(name string, t tensor.Type, offset uint64, shape ...uint64)
 
 // data pads to 32 and adds n zeros.
 func (r *raw) data(n int) *raw { return r.zero(-len(r.b) & 31).zero(n) }
+
+// cut takes the last n bytes away.
+func (r *raw) cut(n int) *raw { r.b = r.b[:len(r.b)-n]; return r }
 
 // malformed lists what a file may do wrong, the sentinel it gives and words its message must have.
 var malformed = []struct {
@@ -128,18 +134,14 @@ var malformed = []struct {
 	{"end that wraps", start(1, 0).tensor("w", tensor.F32, 1<<63-1<<10, 1<<10).data(36), ErrMalformed, "wraps"},
 	{"tensors that overlap", start(2, 0).tensor("a", tensor.F32, 0, 9).tensor("b", tensor.F32, 32, 1).data(64), ErrMalformed, `"a" and "b" overlap`},
 	{"tensors in one place", start(2, 0).tensor("b", tensor.F32, 32, 1).tensor("a", tensor.F32, 32, 1).data(64), ErrMalformed, `overlap`},
-	{"tensor table cut", start(1, 0).tensor("a-long-enough-name", tensor.F32, 0, 1, 1, 1), ErrTruncated, ""},
+	{"tensor table cut", start(1, 0).tensor("a-long-enough-name", tensor.F32, 0, 1, 1, 1).cut(5), ErrTruncated, `tensor "a-long-enough-name"`},
 }
 
 func TestMalformed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.gguf")
 	for _, c := range malformed {
 		t.Run(c.name, func(t *testing.T) {
-			b := c.file.b
-			if c.name == "tensor table cut" {
-				b = b[:len(b)-5]
-			}
-			if err := os.WriteFile(path, b, 0o600); err != nil {
+			if err := os.WriteFile(path, c.file.b, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			for name, open := range map[string]func(string) (*File, error){"Open": Open, "OpenHeader": OpenHeader} {
@@ -153,6 +155,49 @@ func TestMalformed(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A file that claims much costs no more than a small multiple of its own bytes.
+func TestMalformedIsCheap(t *testing.T) {
+	for _, c := range malformed {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if h, err := readHeader(bytes.NewReader(c.file.b), int64(len(c.file.b))); err == nil {
+			t.Errorf("%s: %+v", c.name, h)
+		}
+		runtime.ReadMemStats(&after)
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(8*len(c.file.b)+64<<10); got > most {
+			t.Errorf("%s: %d bytes allocated for a file of %d", c.name, got, len(c.file.b))
+		}
+	}
+}
+
+// A vocabulary is read in a few allocations, not one a token.
+func TestManyStrings(t *testing.T) {
+	const n = 100_000
+	m := NewMeta()
+	tokens := make([]string, n)
+	for i := range tokens {
+		tokens[i] = strconv.Itoa(i)
+	}
+	m.Set("tokens", tokens)
+	var buf bytes.Buffer
+	if err := Write(&buf, m, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got *header
+	allocs := testing.AllocsPerRun(3, func() {
+		var err error
+		if got, err = readHeader(bytes.NewReader(buf.Bytes()), int64(buf.Len())); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if back, err := got.meta.Strings("tokens"); err != nil || !slices.Equal(back, tokens) {
+		t.Errorf("%d strings come back, %v", len(back), err)
+	}
+	if allocs > 50 {
+		t.Errorf("%v allocations for %d strings", allocs, n)
 	}
 }
 
