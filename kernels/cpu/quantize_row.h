@@ -4,10 +4,11 @@
 #define INGOT_QUANTIZE_ROW_H
 
 #include "product.h"
+#include "target.h"
 
 // 32 values. The largest magnitude is found on the bits, where infinity is above all numbers and NaN above infinity:
 // such a scale then reaches every product of the row. Below 1e-36 the values count as zero, for 127/max would overflow.
-static inline void ig_quantize_32(const float *x, int8_t *q, float *d, int16_t *sums) {
+IG_INLINE void ig_quantize_32(const float *x, int8_t *q, float *d, int16_t *sums) {
 	uint32_t top = 0;
 	for (int i = 0; i < 32; i++) {
 		uint32_t mag = ig_f32_bits(x[i]) & 0x7fffffff;
@@ -37,7 +38,7 @@ static inline void ig_quantize_32(const float *x, int8_t *q, float *d, int16_t *
 	}
 }
 
-static inline void ig_quantize_share(const ig_quantize *a, const ig_batch *b, int ith, int nth) {
+IG_INLINE void ig_quantize_share(const ig_quantize *a, const ig_batch *b, int ith, int nth) {
 	int64_t rows = ig_batch_rows(b, a->rows) * (a->times > 1 ? a->times : 1), chunks = a->cols / 32, lo, hi;
 	ig_share(rows * chunks, 16, ith, nth, &lo, &hi);
 	for (int64_t item = lo; item < hi; item++) {

@@ -1,0 +1,86 @@
+// The words of the packed products in AVX2: 8 weight rows, one a lane. product_panel.h says what they mean.
+#ifndef INGOT_PRODUCT_LANES_H
+#define INGOT_PRODUCT_LANES_H
+
+enum { LANES = 8, BLOCK = 4 /* activation rows at once */, PLAIN_BLOCK = 2, OFFSET8 = 0 };
+
+typedef uint32_t V __attribute__((vector_size(32)));
+typedef float F __attribute__((vector_size(32)));
+typedef struct unit { V d[4]; } unit;
+
+IG_INLINE __m256i load_halves(const uint8_t *p, int64_t far) {
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)),
+		_mm_loadu_si128((const __m128i *)(p + far)), 1);
+}
+
+// Half i of row register j is row 4i + j, so a transposition within halves leaves row r in lane r.
+IG_INLINE unit load_unit(const uint8_t *p, int64_t stride) {
+	__m256i a = load_halves(p, 4 * stride), b = load_halves(p + stride, 4 * stride);
+	__m256i c = load_halves(p + 2 * stride, 4 * stride), d = load_halves(p + 3 * stride, 4 * stride);
+	__m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
+	__m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
+	return (unit){{(V)_mm256_unpacklo_epi64(ab0, cd0), (V)_mm256_unpackhi_epi64(ab0, cd0),
+		(V)_mm256_unpacklo_epi64(ab1, cd1), (V)_mm256_unpackhi_epi64(ab1, cd1)}};
+}
+
+IG_INLINE V all(uint32_t v) { return (V)_mm256_set1_epi32((int)v); }
+IG_INLINE V spread(const void *p) { return (V)_mm256_set1_epi32(*(const int32_t *)p); }
+IG_INLINE F spread_f(const void *p) { return (F)_mm256_set1_ps(*(const float *)p); }
+IG_INLINE F to_float(V v) { return (F)_mm256_cvtepi32_ps((__m256i)v); }
+IG_INLINE F muladd(F a, F b, F c) { return (F)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+IG_INLINE F mulsub(F a, F b, F c) { return (F)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c); }
+IG_INLINE V table(const int8_t v[16]) { return (V)_mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)v)); }
+IG_INLINE V lookup(V table, V nibbles) { return (V)_mm256_shuffle_epi8((__m256i)table, (__m256i)nibbles); }
+
+IG_INLINE F half_low(V v) {
+	__m256i low = (__m256i)(v & 0xffff);
+	__m128i h = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
+	return (F)_mm256_cvtph_ps(h);
+}
+
+IG_INLINE V pairs(V sum, V a, V b) {
+	return (V)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16((__m256i)a, (__m256i)b));
+}
+
+// 8-bit weights stay signed: see dots.
+IG_INLINE V raise8(V v) { return v; }
+
+// maddubs multiplies unsigned by signed bytes and adds pairs in 16 bits: values of b bits give at most
+// 254 * (2^b - 1), so several fit before they are widened. Signed 8-bit weights lend their sign to the activation
+// (|w| <= 128, |x| <= 127: a pair fits).
+IG_INLINE void dots(V *sum, const V *q, int n, int bits, const uint8_t *const *x, int64_t at, const int rows) {
+	const int most = bits == 8 ? 1 : bits == 6 ? 2 : bits == 5 ? 4 : 8, fit = most < n ? most : n;
+	const __m256i one = _mm256_set1_epi16(1);
+#pragma GCC unroll 8
+	for (int t = 0; t < n; t += fit) {
+		__m256i pair[BLOCK];
+#pragma GCC unroll 8
+		for (int u = t; u < t + fit; u++) {
+			__m256i w = (__m256i)q[u], size = bits == 8 ? _mm256_abs_epi8(w) : w;
+#pragma GCC unroll 4
+			for (int r = 0; r < rows; r++) {
+				__m256i v = (__m256i)spread(x[r] + at + 4 * u);
+				__m256i m = _mm256_maddubs_epi16(size, bits == 8 ? _mm256_sign_epi8(v, w) : v);
+				pair[r] = u == t ? m : _mm256_add_epi16(pair[r], m);
+			}
+		}
+#pragma GCC unroll 4
+		for (int r = 0; r < rows; r++)
+			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16(pair[r], one));
+	}
+}
+
+// ---- plain weights: a vector runs along a row ----
+
+IG_INLINE F load_f32(const void *p) { return (F)_mm256_loadu_ps(p); }
+IG_INLINE F load_f16(const void *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128(p)); }
+IG_INLINE F load_bf16(const void *p) {
+	return (F)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_loadu_si128(p)), 16);
+}
+IG_INLINE float total(F v) {
+	__m128 h = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
+	h = _mm_add_ps(h, _mm_movehl_ps(h, h));
+	return _mm_cvtss_f32(_mm_add_ss(h, _mm_movehdup_ps(h)));
+}
+
+#endif

@@ -1,0 +1,76 @@
+// The row kernels of a vector level, one for each type, and the level's kernels for the program. A level's file
+// includes this after its words, between its target's begin and end.
+#ifndef INGOT_PRODUCT_LEVEL_H
+#define INGOT_PRODUCT_LEVEL_H
+
+#include "product_plain.h"
+#include "product_unpack.h"
+#include "product_unpack_k.h"
+#include "quantize_row.h"
+
+#define ARGS \
+	const uint8_t *w, int64_t stride, int64_t k, const void *const *x, int n, float *acc, const uint8_t *next
+#define PLAIN(NAME, SIZE) \
+	static void rows_##NAME(ARGS) { plain_rows(w, stride, k, x, n, acc, SIZE, load_##NAME, next); }
+#define PACKED(NAME) \
+	static void rows_##NAME(ARGS) { panel_rows(form_##NAME, unpack_##NAME, w, stride, k, x, n, acc, next); }
+PLAIN(f32, 4)
+PLAIN(f16, 2)
+PLAIN(bf16, 2)
+PACKED(q4_0)
+PACKED(q4_1)
+PACKED(q5_0)
+PACKED(q5_1)
+PACKED(q8_0)
+PACKED(q2_k)
+PACKED(q3_k)
+PACKED(q4_k)
+PACKED(q5_k)
+PACKED(q6_k)
+PACKED(iq4_nl)
+PACKED(iq4_xs)
+PACKED(mxfp4)
+
+static ig_product product_of(int type) {
+	switch (type) {
+	case IG_F32: return (ig_product){rows_f32, ROWS};
+	case IG_F16: return (ig_product){rows_f16, ROWS};
+	case IG_BF16: return (ig_product){rows_bf16, ROWS};
+	case IG_Q4_0: return (ig_product){rows_q4_0, LANES};
+	case IG_Q4_1: return (ig_product){rows_q4_1, LANES};
+	case IG_Q5_0: return (ig_product){rows_q5_0, LANES};
+	case IG_Q5_1: return (ig_product){rows_q5_1, LANES};
+	case IG_Q8_0: return (ig_product){rows_q8_0, LANES};
+	case IG_Q2_K: return (ig_product){rows_q2_k, LANES};
+	case IG_Q3_K: return (ig_product){rows_q3_k, LANES};
+	case IG_Q4_K: return (ig_product){rows_q4_k, LANES};
+	case IG_Q5_K: return (ig_product){rows_q5_k, LANES};
+	case IG_Q6_K: return (ig_product){rows_q6_k, LANES};
+	case IG_IQ4_NL: return (ig_product){rows_iq4_nl, LANES};
+	case IG_IQ4_XS: return (ig_product){rows_iq4_xs, LANES};
+	case IG_MXFP4: return (ig_product){rows_mxfp4, LANES};
+	default: return (ig_product){0, 0};
+	}
+}
+
+static void matmul(const void *args, const ig_batch *b, int ith, int nth) {
+	const ig_matmul *a = args;
+	ig_drive_matmul(a, b, ith, nth, product_of(a->type));
+}
+
+static void experts(const void *args, const ig_batch *b, int ith, int nth) {
+	const ig_experts *a = args;
+	ig_drive_experts(a, b, ith, nth, product_of(a->type));
+}
+
+static void quantize(const void *args, const ig_batch *b, int ith, int nth) { ig_quantize_share(args, b, ith, nth); }
+
+static ig_kernel *kernel_of(int op, int type) {
+	if (op == IG_QUANTIZE)
+		return quantize;
+	if (!product_of(type).fn)
+		return 0;
+	return op == IG_MATMUL ? matmul : op == IG_EXPERTS ? experts : 0;
+}
+
+#endif

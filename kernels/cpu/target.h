@@ -1,0 +1,28 @@
+// Compiling part of a file for an instruction-set level, whatever the flags of the package: everything between
+// IG_AVX2_BEGIN (or IG_AVX512_BEGIN) and IG_TARGET_END may use that level's intrinsics. Include this file before.
+//
+// The levels, which the level's detection must ask the processor for:
+//   AVX2:   avx2 fma f16c
+//   AVX512: avx2 fma f16c avx512f avx512bw avx512vl avx512dq avx512vnni
+#ifndef INGOT_TARGET_H
+#define INGOT_TARGET_H
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#if defined(__clang__)
+#define IG_AVX2_BEGIN _Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c\"))), apply_to = function)")
+#define IG_AVX512_BEGIN                                                                                    \
+	_Pragma("clang attribute push(__attribute__((target(\"avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni\"))), apply_to = function)")
+#define IG_TARGET_END _Pragma("clang attribute pop")
+#else
+#define IG_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c\")")
+#define IG_AVX512_BEGIN \
+	_Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni\")")
+#define IG_TARGET_END _Pragma("GCC pop_options")
+#endif
+#endif
+
+#define IG_INLINE static inline __attribute__((always_inline))
+
+#endif
