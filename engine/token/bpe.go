@@ -35,7 +35,7 @@ func init() {
 type bpe struct {
 	pre     *preTokenizer
 	split   []splitter
-	index   map[string]int32 // looked into only for whole words
+	index   *index
 	types   []Type
 	longest int // bytes of the longest token's text
 	bytes   [256]int32
@@ -54,45 +54,53 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 	for _, t := range v.texts {
 		b.longest = max(b.longest, len(t))
 	}
-	extra := map[string]int32{}
-	// symbol returns the id of a text, which it does not keep.
-	symbol := func(text []byte) int32 {
-		if id, ok := b.index[string(text)]; ok {
+	extra := map[string]int32{} // texts that are no tokens
+	symbol := func(text string) int32 {
+		if id, ok := b.index.get(text); ok {
 			return id
 		}
-		if id, ok := extra[string(text)]; ok {
-			return id
+		id, ok := extra[text]
+		if !ok {
+			id = b.tokens + int32(len(extra))
+			extra[strings.Clone(text)] = id
 		}
-		id := b.tokens + int32(len(extra))
-		extra[string(text)] = id
 		return id
 	}
-	var buf []byte
-	for i := range b.bytes {
-		b.bytes[i] = symbol(utf8.AppendRune(buf[:0], byteRune[i]))
+	for i, r := range byteRune {
+		b.bytes[i] = symbol(string(r))
 	}
 	b.merges = make(map[uint64]uint64, len(merges))
+	var buf []byte
+	next := 0 // the token that the next merge makes, where the file lists them in order
 	for rank, m := range merges {
 		if len(m) < 3 {
 			continue
 		}
-		// The first part has a character at least, which may be a space in vocabularies that are not byte-level.
+		// The left part has a character at least, which may be a space in vocabularies that are not byte-level.
 		cut := strings.IndexByte(m[1:], ' ') + 1
 		if cut == 0 || cut == len(m)-1 {
 			continue
 		}
-		buf = append(buf[:0], m...)
-		left, right := symbol(buf[:cut]), symbol(buf[cut+1:])
-		buf = append(buf[:cut], buf[cut+1:]...)
-		key := pair(left, right)
-		if _, ok := b.merges[key]; !ok {
-			b.merges[key] = uint64(rank)<<32 | uint64(uint32(symbol(buf)))
+		left, right := m[:cut], m[cut+1:]
+		key := pair(symbol(left), symbol(right))
+		if _, ok := b.merges[key]; ok {
+			continue
 		}
+		made := int32(next)
+		if t := v.Text(made); len(t) != len(m)-1 || t[:cut] != left || t[cut:] != right {
+			buf = append(append(buf[:0], left...), right...)
+			var ok bool
+			if made, ok = b.index.getBytes(buf); !ok {
+				made = symbol(string(buf))
+			}
+		}
+		next = int(made) + 1
+		b.merges[key] = uint64(rank)<<32 | uint64(uint32(made))
 	}
 	b.parts = make([][]int32, len(extra))
 	for text, id := range extra {
 		for _, r := range text {
-			if t, ok := b.index[string(r)]; ok {
+			if t, ok := b.index.get(string(r)); ok {
 				b.parts[id-b.tokens] = append(b.parts[id-b.tokens], t)
 			}
 		}
@@ -137,7 +145,7 @@ func (w *bpeWork) encodeWord(dst []int32, word string) []int32 {
 		for _, b := range []byte(word) {
 			w.text = utf8.AppendRune(w.text, byteRune[b])
 		}
-		if id, ok := w.index[string(w.text)]; ok && w.types[id] != Control {
+		if id, ok := w.index.getBytes(w.text); ok && w.types[id] != Control {
 			return append(dst, id)
 		}
 	}

@@ -117,7 +117,6 @@ func loadEmpty(v *Vocab, m Meta) error {
 		return fmt.Errorf("%d tokens, at most %d are read", n, maxTokens)
 	}
 	v.types = slices.Repeat([]Type{Normal}, int(n))
-	v.lazy(nil)
 	return nil
 }
 

@@ -6,7 +6,9 @@ import (
 )
 
 // preTokenizer splits text into the words that byte-level BPE merges within. Patterns apply one after the other,
-// each to the pieces that the one before left: a piece is cut into the matches and what lies between them.
+// each to the pieces that the one before left: a piece is cut into the matches and what lies between them. Where
+// llama.cpp approximates a pattern, the published one counts: tekken and gpt-4o tell the case of letters beyond
+// ASCII and keep combining marks in words, "~" is a symbol in deepseek-v3, wide spaces are among deepseek's CJK.
 type preTokenizer struct {
 	names    string   // values of tokenizer.ggml.pre
 	patterns []string // as the models' tokenizer.json publish them

@@ -34,7 +34,9 @@ var (
 // loadSpecial reads the ids of special tokens and finds those that the file does not name.
 func loadSpecial(v *Vocab, r *reader) {
 	n := len(v.texts)
-	v.bos = r.id("cls", v.bos, n)
+	if v.model == "bert" {
+		v.bos = r.id("cls", v.bos, n)
+	}
 	v.bos = r.id("bos", v.bos, n)
 	v.eos = r.id("eos", v.eos, n)
 	v.unk = r.id("unknown", v.unk, n)

@@ -14,7 +14,7 @@ const wordStart = "▁"
 // first. A character that no token covers is written as byte tokens.
 type spm struct {
 	v       *Vocab
-	index   map[string]int32
+	index   *index
 	longest int // bytes of the longest token
 	bytes   [256]int32
 	scratch sync.Pool // *spmWork
@@ -34,7 +34,7 @@ func newSPM(v *Vocab) *spm {
 	}
 	for b := range s.bytes {
 		s.bytes[b] = v.unk
-		if id, ok := s.index[string([]byte{byte(b)})]; ok {
+		if id, ok := s.index.get(string([]byte{byte(b)})); ok {
 			s.bytes[b] = id
 		}
 	}
@@ -75,7 +75,7 @@ func (w *spmWork) join(l, r *symbol) (uint32, int32, bool) {
 	if r.end-l.start > w.longest {
 		return 0, 0, false
 	}
-	id, ok := w.index[w.text[l.start:r.end]]
+	id, ok := w.index.get(w.text[l.start:r.end])
 	if !ok {
 		return 0, 0, false
 	}
@@ -90,7 +90,7 @@ func (w *spmWork) join(l, r *symbol) (uint32, int32, bool) {
 }
 
 func (s *spm) appendIDs(dst []int32, text string) []int32 {
-	if id, ok := s.index[text]; ok {
+	if id, ok := s.index.get(text); ok {
 		return append(dst, id)
 	}
 	for _, b := range []byte(text) {

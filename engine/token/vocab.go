@@ -42,7 +42,7 @@ type Vocab struct {
 	stripAfter                     []int32 // control tokens that swallow the white space after them; sorted
 
 	// What only encoding needs is built when it is first asked for.
-	index   func() map[string]int32
+	index   func() *index
 	special func() *matcher // control, unknown and user-defined tokens
 	user    func() *matcher // user-defined tokens
 	encoder func() encoder
@@ -85,8 +85,10 @@ func (v *Vocab) IsControl(id int32) bool { return v.Type(id) == Control }
 
 // Lookup returns the token whose text in the file is text.
 func (v *Vocab) Lookup(text string) (int32, bool) {
-	id, ok := v.index()[text]
-	return id, ok
+	if len(v.texts) == 0 {
+		return none, false
+	}
+	return v.index().get(text)
 }
 
 // BOS returns the token that begins a text.
@@ -116,6 +118,9 @@ func (v *Vocab) IsEOG(id int32) bool {
 // Warm builds what Encode needs. Encode does so on its first call; a program that has other things to load
 // meanwhile calls Warm from a goroutine.
 func (v *Vocab) Warm() {
+	if v.texts == nil {
+		return
+	}
 	v.special()
 	v.encoder()
 }
@@ -155,15 +160,7 @@ func (v *Vocab) Encode(text string, special bool) []int32 {
 
 // lazy sets up what is built on first use.
 func (v *Vocab) lazy(enc func() encoder) {
-	v.index = sync.OnceValue(func() map[string]int32 {
-		m := make(map[string]int32, len(v.texts))
-		for id, t := range v.texts {
-			if t != "" {
-				m[t] = int32(id)
-			}
-		}
-		return m
-	})
+	v.index = sync.OnceValue(func() *index { return newIndex(v.texts) })
 	v.special = sync.OnceValue(func() *matcher { return v.matcher(Control, Unknown, UserDefined) })
 	v.user = sync.OnceValue(func() *matcher { return v.matcher(UserDefined) })
 	v.encoder = sync.OnceValue(enc)

@@ -42,7 +42,7 @@ func (w *wordPiece) encode(dst []int32, text string, _ bool) []int32 {
 		case c&space != 0:
 			flush()
 		case r == 0 || r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co, unicode.Cs):
-		case w.strip && c&mark != 0:
+		case w.strip && c&mark != 0 && unicode.Is(unicode.Mn, r):
 		default:
 			alone := c&punct != 0 || r < 0x7F && c&symbols != 0 || isIdeograph(r)
 			if w.lower {
