@@ -147,6 +147,11 @@ func TestFindInStores(t *testing.T) {
 	if e2, err := l.Find("llama3.2:1b"); err != nil || e2.ID != e.ID {
 		t.Errorf("%+v %v", e2, err)
 	}
+	for _, f := range l.Discover() {
+		if f.Added != (f.Ref == "llama3.2:1b") {
+			t.Errorf("%s: added is %v", f.Ref, f.Added)
+		}
+	}
 	if _, err := l.AddRef(context.Background(), "sample"); !errors.Is(err, ErrSample) {
 		t.Error(err)
 	}

@@ -28,6 +28,7 @@ type Found struct {
 	Paths  []string // absolute, first part first
 	Bytes  int64    // all parts
 	Source string
+	Added  bool // the library has it
 }
 
 // LocalStores returns the stores of this user, by the environment variables of the programs that own them.
@@ -105,6 +106,14 @@ func (l *Library) Discover() []Found {
 		return twice
 	})
 	nameFiles(all)
+	saved, _ := l.saved() // without it nothing is marked
+	added := map[string]bool{}
+	for _, e := range saved {
+		added[real(e.Path())] = true
+	}
+	for i := range all {
+		all[i].Added = added[real(all[i].Paths[0])]
+	}
 	return all
 }
 
