@@ -1,0 +1,13 @@
+//go:build headless
+
+package wire
+
+import (
+	"context"
+	"errors"
+)
+
+// noWindow says why there is no window.
+func noWindow() string { return "this build has no window" }
+
+func (h *house) window(context.Context) error { return errors.New(noWindow()) }
