@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -67,6 +68,12 @@ func randomRow(rng *rand.Rand, t Type, row []byte) {
 
 // guarded returns n bytes that end where an inaccessible page begins, so that reading on faults.
 func guarded(t testing.TB, n int) []byte {
+	b, free := guard(t, n)
+	t.Cleanup(free)
+	return b
+}
+
+func guard(t testing.TB, n int) (b []byte, free func()) {
 	page := syscall.Getpagesize()
 	body := (n + page - 1) / page * page
 	m, err := Alloc(int64(body + page))
@@ -76,8 +83,7 @@ func guarded(t testing.TB, n int) []byte {
 	if err := syscall.Mprotect(m.Bytes()[body:], syscall.PROT_NONE); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(m.Free)
-	return m.Bytes()[body-n : body]
+	return m.Bytes()[body-n : body], m.Free
 }
 
 func floatsOf(b []byte) []float32 {
@@ -199,7 +205,9 @@ func runBatch(t testing.TB, level Level, threads int, b *Batch, args ...Args) {
 }
 
 func (p *product) matmul(t testing.TB, level Level, threads, row, rows int, bias, add bool) []float32 {
-	dst := floatsOf(guarded(t, 4*rows*p.m))
+	mem, free := guard(t, 4*rows*p.m)
+	defer free()
+	dst := floatsOf(mem)
 	a := &Matmul{W: unsafe.Pointer(&p.w[0]), X: p.input(row), Dst: unsafe.Pointer(&dst[0]), Type: p.t, M: int32(p.m), K: int32(p.k),
 		XStride: int64(p.k), DstStride: int64(p.m)}
 	if bias {
@@ -210,7 +218,7 @@ func (p *product) matmul(t testing.TB, level Level, threads, row, rows int, bias
 		a.Add, a.AddStride = a.Dst, a.DstStride
 	}
 	run(t, level, threads, rows, a)
-	return dst
+	return slices.Clone(dst)
 }
 
 func sameBits(a, b []float32) int {
