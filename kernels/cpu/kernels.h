@@ -122,12 +122,14 @@ typedef struct ig_kv_store {
 // score = scale * q.k, through cap*tanh(score/cap) if cap > 0; window > 0 keeps the last `window` cells.
 // With gate: the result is multiplied by sigmoid(gate), [heads][dim] a row, ggap floats from head to head.
 // A tile of queries (the heads of one kv head, of one or more neighbouring rows) goes over the cells in blocks of
-// IG_ATTENTION_CELLS, so that K and V stream once a tile. A thread's scratch holds of the tile: the queries, the
-// scores of a block, the sums, each query's running maximum and total; and one block of K or V as f32.
+// IG_ATTENTION_CELLS, so that K and V stream once a tile. A thread's scratch holds, for the tile, the queries, the
+// sums, the scores of a block and each query's running maximum and total; and one block of K or V as f32. Rows of
+// dim values are padded there to a multiple of 16.
 enum { IG_ATTENTION_CELLS = 64, IG_ATTENTION_QUERIES = 16 };
 static inline int64_t ig_attention_scratch(int32_t heads, int32_t kv_heads, int32_t dim) { // floats a thread
-	int64_t queries = heads / kv_heads > IG_ATTENTION_QUERIES ? heads / kv_heads : IG_ATTENTION_QUERIES;
-	return (queries * (2 * dim + IG_ATTENTION_CELLS + 2) + IG_ATTENTION_CELLS * (int64_t)dim + 15) & ~(int64_t)15;
+	int64_t group = heads / kv_heads, row = (dim + 15) & ~(int64_t)15;
+	int64_t queries = group > IG_ATTENTION_QUERIES ? group : IG_ATTENTION_QUERIES;
+	return (queries * (2 * row + IG_ATTENTION_CELLS + 2) + IG_ATTENTION_CELLS * row + 15) & ~(int64_t)15;
 }
 typedef struct ig_attention {
 	const float *q; const void *kc, *vc; const float *gate; float *dst;

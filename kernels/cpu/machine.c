@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <stddef.h>
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 #if defined(__linux__)
 #include <sched.h>
 #elif defined(__APPLE__)
@@ -42,7 +45,9 @@ int ig_supported(int level) {
 #if defined(__x86_64__)
 	// The compiler's runtime asks cpuid and xgetbv, so an operating system that does not save the registers counts as no.
 	__builtin_cpu_init();
-	int avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2");
+	unsigned a, b, c = 0, d;
+	int f16c = __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C); // not every compiler's runtime knows its name
+	int avx2 = f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 	if (level == IG_AVX2)
 		return avx2;
 	if (level == IG_AVX512)

@@ -8,7 +8,3 @@ WEAK ig_kernel *ig_products_avx2(int op, int type) { (void)op; (void)type; retur
 WEAK ig_kernel *ig_products_avx512(int op, int type) { (void)op; (void)type; return 0; }
 #endif
 WEAK void ig_dequantize(int type, const void *src, float *dst, int64_t k) { (void)type; (void)src; (void)dst; (void)k; }
-#if defined(__x86_64__)
-WEAK ig_kernel *ig_others_avx2(int op, int type) { (void)op; (void)type; return 0; }
-WEAK ig_kernel *ig_others_avx512(int op, int type) { (void)op; (void)type; return 0; }
-#endif

@@ -1,0 +1,21 @@
+// The kernels but the products at the avx2 level: the *_simd.h kernels in the words of simd_avx2.h.
+#include <math.h>
+#include <string.h>
+
+#include "others_generic.h"
+#include "target.h"
+
+#if defined(__x86_64__)
+IG_AVX2_BEGIN
+#include "simd_avx2.h"
+#include "simd_math.h"
+#include "norm_simd.h"
+#include "rope_simd.h"
+#include "attention_simd.h"
+#include "delta_simd.h"
+#include "route_simd.h"
+IG_TARGET_END
+
+#define OTHERS ig_others_avx2
+#include "others_simd.h"
+#endif
