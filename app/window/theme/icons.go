@@ -41,6 +41,7 @@ var (
 	IconTrash    = line("trash", "M4 7h16", "M9 7v-3h6v3", "M6 7l1 13h10l1 -13", "M10 11v5", "M14 11v5")
 	IconMore     = solid("more", "M5 10.3a1.7 1.7 0 1 1 0 3.4a1.7 1.7 0 1 1 0 -3.4z M12 10.3a1.7 1.7 0 1 1 0 3.4a1.7 1.7 0 1 1 0 -3.4z M19 10.3a1.7 1.7 0 1 1 0 3.4a1.7 1.7 0 1 1 0 -3.4z")
 	IconRight    = line("right", "M9.5 6l6 6l-6 6")
+	IconLeft     = line("left", "M14.5 6l-6 6l6 6")
 	IconDown     = line("down", "M6 9.5l6 6l6 -6")
 	IconToBottom = line("bottom", "M12 5v13", "M6.5 12.5l5.5 5.5l5.5 -5.5")
 	IconFile     = line("file", "M6 3h8l5 5v13h-13z", "M14 3v5h5")

@@ -28,6 +28,9 @@ type Button struct {
 	Icon     theme.Icon
 	Kind     Kind
 	Small    bool
+	Round    bool
+	Strong   bool // bold
+	Pale     bool // barely seen until the pointer is on it
 	Hint     string
 	Selected bool
 	Trailing theme.Icon // after the text, such as an arrow
@@ -130,7 +133,7 @@ func (b *Button) Cursor() desktop.Cursor {
 }
 
 func (b *Button) face() face {
-	f := face{size: theme.Size(ft.SizeNameText), bold: b.Kind == Primary}
+	f := face{size: theme.Size(ft.SizeNameText), bold: b.Kind == Primary || b.Strong}
 	if b.Small {
 		f.size = theme.Size(ft.SizeNameCaptionText)
 	}
@@ -219,12 +222,12 @@ func (r *buttonRenderer) Layout(size fyne.Size) {
 	if b.Kind == Nav {
 		x = pad
 	}
-	r.icon.Move(fyne.NewPos(x, (size.Height-side)/2))
+	r.icon.Move(whole(x, (size.Height-side)/2))
 	r.icon.Resize(fyne.NewSquareSize(side))
 	r.text.Text = text
-	r.text.Move(fyne.NewPos(x+icon, (size.Height-f.height())/2))
+	r.text.Move(whole(x+icon, (size.Height-f.height())/2))
 	r.text.Resize(fyne.NewSize(w, f.height()))
-	r.trail.Move(fyne.NewPos(x+icon+w+gap, (size.Height-side*0.8)/2))
+	r.trail.Move(whole(x+icon+w+gap, (size.Height-side*0.8)/2))
 	r.trail.Resize(fyne.NewSquareSize(side * 0.8))
 	r.text.Refresh()
 }
@@ -240,7 +243,12 @@ func (r *buttonRenderer) Refresh() {
 	case Primary:
 		ground, ink = theme.Accent, theme.OnAccent
 	case Quiet:
-		ink = theme.Muted
+		if !b.Strong {
+			ink = theme.Muted
+		}
+	}
+	if b.Pale {
+		ink = theme.Faint
 	}
 	if b.Selected {
 		ground = theme.Selected
@@ -259,6 +267,9 @@ func (r *buttonRenderer) Refresh() {
 		}
 	}
 	radius := theme.RadiusSmall + 1
+	if b.Round {
+		radius = 17
+	}
 	r.ground.FillColor, r.ground.CornerRadius, r.ground.StrokeWidth = theme.Color(ground), radius, 0
 	if edge != "" {
 		r.ground.StrokeColor, r.ground.StrokeWidth = theme.Color(edge), 1

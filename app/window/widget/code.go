@@ -62,16 +62,26 @@ func (c *CodeBlock) HeightFor(width float32) float32 { return HeightOf(c.content
 // CreateRenderer implements fyne.Widget.
 func (c *CodeBlock) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(c.content) }
 
-// NewCopyButton makes a quiet button that copies what text returns, and says so for a moment.
+// NewCopyButton makes a quiet button that copies what text returns.
 func NewCopyButton(label string, text func() string) *Button {
 	b := NewButton(label, theme.IconCopy, Quiet, nil)
 	b.Small = true
-	b.OnTap = func() {
+	b.OnTap = CopyAction(b, text)
+	return b
+}
+
+// CopyAction returns what a button does to copy a text: it says so for a moment.
+func CopyAction(b *Button, text func() string) func() {
+	label := b.Text
+	done := words.T().Copied
+	if label == "" {
+		done = ""
+	}
+	return func() {
 		fyne.CurrentApp().Clipboard().SetContent(text())
-		b.Set(words.T().Copied, theme.IconCheck)
+		b.Set(done, theme.IconCheck)
 		time.AfterFunc(1500*time.Millisecond, func() {
 			fyne.Do(func() { b.Set(label, theme.IconCopy) })
 		})
 	}
-	return b
 }

@@ -49,6 +49,18 @@ func (d *Document) top() *Document {
 	return d
 }
 
+// SetStyle changes how running text looks; call it before Set.
+func (d *Document) SetStyle(s Style) { d.style = s }
+
+// NaturalWidth is the width at which no line of running text wraps.
+func (d *Document) NaturalWidth() float32 {
+	w := float32(0)
+	for _, p := range leaves(d) {
+		w = max(w, p.NaturalWidth())
+	}
+	return w
+}
+
 // SetMarkdown parses and shows a text.
 func (d *Document) SetMarkdown(text string) { d.Set(markdown.Parse(text)) }
 
@@ -92,14 +104,7 @@ func (d *Document) view(b markdown.Block) Item {
 	var v Item
 	switch b.Kind {
 	case markdown.Heading:
-		s := Style{Bold: true, Size: ft.SizeNameSubHeadingText, Color: d.style.Color}
-		switch {
-		case b.Level == 1:
-			s.Size = theme.SizeTitle
-		case b.Level > 3:
-			s.Size = ft.SizeNameText
-		}
-		v = d.prose(s)
+		v = d.prose(d.headingStyle(b.Level))
 	case markdown.Code:
 		v = NewCodeBlock(d.top())
 	case markdown.Quote:
@@ -109,12 +114,23 @@ func (d *Document) view(b markdown.Block) Item {
 	case markdown.Table:
 		v = NewTable(d.top())
 	case markdown.Rule:
-		return &ruleItem{Inset(theme.S, 0, theme.S, 0, NewHairline())}
+		return AsItem(Inset(theme.S, 0, theme.S, 0, NewHairline()))
 	default:
 		v = d.prose(d.style)
 	}
 	d.update(v, b)
 	return v
+}
+
+func (d *Document) headingStyle(level int) Style {
+	s := Style{Bold: true, Size: ft.SizeNameSubHeadingText, Color: d.style.Color, Lead: 1.22}
+	switch {
+	case level == 1:
+		s.Size = theme.SizeTitle
+	case level > 3:
+		s.Size = ft.SizeNameText
+	}
+	return s
 }
 
 func (d *Document) prose(s Style) *Prose {
@@ -128,10 +144,10 @@ func (d *Document) prose(s Style) *Prose {
 func (d *Document) update(v Item, b markdown.Block) bool {
 	switch v := v.(type) {
 	case *Prose:
-		if b.Kind == markdown.Heading && len(d.blocks) > 0 {
-			return v.Text() == "" && d.setProse(v, b)
+		if b.Kind == markdown.Heading && v.style != d.headingStyle(b.Level) {
+			return false
 		}
-		return d.setProse(v, b)
+		v.SetRuns(runsOf(b.Spans))
 	case *CodeBlock:
 		v.Set(b.Lang, b.Text)
 	case *Table:
@@ -141,11 +157,6 @@ func (d *Document) update(v Item, b markdown.Block) bool {
 	case *bullets:
 		v.set(b)
 	}
-	return true
-}
-
-func (d *Document) setProse(p *Prose, b markdown.Block) bool {
-	p.SetRuns(runsOf(b.Spans))
 	return true
 }
 
@@ -160,7 +171,7 @@ func runsOf(spans []markdown.Span) []Run {
 
 // HeightFor implements Item.
 func (d *Document) HeightFor(width float32) float32 {
-	return d.content.Layout.(heightLayout).heightFor(d.content.Objects, width)
+	return d.content.Layout.(HeightLayout).HeightFor(d.content.Objects, width)
 }
 
 // CreateRenderer implements fyne.Widget.
@@ -192,7 +203,7 @@ func (l *documentLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	}
 }
 
-func (l *documentLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *documentLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	y := float32(0)
 	for i, o := range objects {
 		y += l.gap(i) + HeightOf(o, width)
@@ -201,13 +212,8 @@ func (l *documentLayout) heightFor(objects []fyne.CanvasObject, width float32) f
 }
 
 func (l *documentLayout) MinSize(objects []fyne.CanvasObject) fyne.Size {
-	return fyne.NewSize(20, l.heightFor(objects, max(l.doc.Size().Width, 20)))
+	return fyne.NewSize(20, l.HeightFor(objects, max(l.doc.Size().Width, 20)))
 }
-
-// ruleItem is a line across.
-type ruleItem struct{ *fyne.Container }
-
-func (r *ruleItem) HeightFor(width float32) float32 { return HeightOf(r.Container, width) }
 
 // quote is a document beside a bar.
 type quote struct {
@@ -220,7 +226,7 @@ func newQuote(in *Document) *quote {
 	q := &quote{body: in.nested(Style{Color: theme.Muted})}
 	q.ExtendBaseWidget(q)
 	bar := NewPanel(theme.Border, "", 1.5)
-	q.content = &fyne.Container{Layout: besideLayout{3, 12}, Objects: []fyne.CanvasObject{bar, q.body}}
+	q.content = Beside(bar, 3, 12, q.body)
 	return q
 }
 
@@ -280,6 +286,11 @@ func (b *bullets) set(block markdown.Block) {
 	b.content.Refresh()
 }
 
+// Beside sets a narrow mark of a width left of an object, gap apart.
+func Beside(mark fyne.CanvasObject, wide, gap float32, o fyne.CanvasObject) *fyne.Container {
+	return &fyne.Container{Layout: besideLayout{wide, gap}, Objects: []fyne.CanvasObject{mark, o}}
+}
+
 // besideLayout sets a mark of fixed width left of a body.
 type besideLayout struct{ wide, gap float32 }
 
@@ -295,7 +306,7 @@ func (l besideLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	body.Resize(fyne.NewSize(max(size.Width-l.wide-l.gap, 1), size.Height))
 }
 
-func (l besideLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l besideLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	return HeightOf(objects[1], max(width-l.wide-l.gap, 1))
 }
 

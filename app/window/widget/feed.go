@@ -17,9 +17,10 @@ const keepItems = 24
 // heights of the others are estimates, which nothing on screen depends on: the feed's place is an item and a
 // distance into it, so that it does not jump when an estimate turns out wrong.
 //
-// While the reader is at the bottom the feed stays there as items grow.
+// While the reader is at the bottom the feed stays there as items grow, unless it is a list read from the top.
 type Feed struct {
 	fw.BaseWidget
+	FromTop  bool // a list: begins at its first item, and does not follow its end
 	Build    func(i int) Item
 	Estimate func(i int, width float32) float32
 	Gap      float32
@@ -58,7 +59,7 @@ func (f *Feed) Reset(n int) {
 	clear(f.items)
 	f.order = f.order[:0]
 	f.heights, f.measured = make([]float32, n), make([]bool, n)
-	f.first, f.into, f.stick = 0, 0, true
+	f.first, f.into, f.stick = 0, 0, !f.FromTop
 	f.estimateAll()
 	f.arrange()
 }
@@ -76,6 +77,14 @@ func (f *Feed) SetLen(n int) {
 	f.heights, f.measured = f.heights[:n], f.measured[:n]
 	f.first = min(f.first, max(n-1, 0))
 	f.arrange()
+}
+
+// Refill drops every item and shows n new ones from the same place.
+func (f *Feed) Refill(n int) {
+	clear(f.items)
+	f.order = f.order[:0]
+	clear(f.measured)
+	f.SetLen(n)
 }
 
 // Len is the number of items.
@@ -293,7 +302,7 @@ func (f *Feed) settle(height float32) {
 			return
 		}
 	}
-	f.stick = true
+	f.stick = !f.FromTop
 	f.fromBottom(height)
 }
 

@@ -5,7 +5,10 @@
 package widget
 
 import (
+	"math"
+
 	"fyne.io/fyne/v2"
+	fw "fyne.io/fyne/v2/widget"
 )
 
 // Item is an object whose height follows from its width, as wrapped text does. Fyne asks for a minimum size
@@ -15,10 +18,10 @@ type Item interface {
 	HeightFor(width float32) float32
 }
 
-// heightLayout is a layout that can tell the height its objects take at a width.
-type heightLayout interface {
+// HeightLayout is a layout that can tell the height its objects take at a width.
+type HeightLayout interface {
 	fyne.Layout
-	heightFor(objects []fyne.CanvasObject, width float32) float32
+	HeightFor(objects []fyne.CanvasObject, width float32) float32
 }
 
 // HeightOf returns the height an object takes at a width: an Item's answer, a container's by its layout,
@@ -28,9 +31,38 @@ func HeightOf(o fyne.CanvasObject, width float32) float32 {
 	case Item:
 		return v.HeightFor(width)
 	case *fyne.Container:
-		if l, ok := v.Layout.(heightLayout); ok {
-			return l.heightFor(v.Objects, width)
+		if l, ok := v.Layout.(HeightLayout); ok {
+			return l.HeightFor(v.Objects, width)
 		}
 	}
 	return o.MinSize().Height
+}
+
+// AsItem makes a container an Item.
+func AsItem(c *fyne.Container) Item {
+	i := &containerItem{all: c}
+	i.ExtendBaseWidget(i)
+	return i
+}
+
+type containerItem struct {
+	fw.BaseWidget
+	all *fyne.Container
+}
+
+func (c *containerItem) HeightFor(width float32) float32     { return HeightOf(c.all, width) }
+func (c *containerItem) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(c.all) }
+
+// SetVisible shows or hides an object, where that changes something.
+func SetVisible(o fyne.CanvasObject, on bool) {
+	if on && !o.Visible() {
+		o.Show()
+	} else if !on && o.Visible() {
+		o.Hide()
+	}
+}
+
+// whole rounds a position to whole points: text drawn between pixels is blurred.
+func whole(x, y float32) fyne.Position {
+	return fyne.NewPos(float32(math.Round(float64(x))), float32(math.Round(float64(y))))
 }

@@ -111,7 +111,7 @@ func (r *labelRenderer) Layout(size fyne.Size) {
 	case fyne.TextAlignTrailing:
 		x = size.Width - w
 	}
-	r.text.Move(fyne.NewPos(max(x, 0), (size.Height-h)/2))
+	r.text.Move(whole(max(x, 0), (size.Height-h)/2))
 	r.text.Resize(fyne.NewSize(w, h))
 	if r.text.Text != text {
 		r.text.Text = text
@@ -220,7 +220,11 @@ func (r *panelRenderer) MinSize() fyne.Size           { return fyne.Size{} }
 func (r *panelRenderer) Layout(size fyne.Size)        { r.rect.Resize(size) }
 
 func (r *panelRenderer) Refresh() {
-	r.rect.FillColor = theme.Color(r.panel.Fill)
+	fill := r.panel.Fill
+	if fill == theme.Clear && r.panel.Line != "" {
+		fill = "background" // an outline over a clear ground is blended twice, and comes out darker
+	}
+	r.rect.FillColor = theme.Color(fill)
 	r.rect.CornerRadius = r.panel.Radius
 	r.rect.StrokeWidth = 0
 	if r.panel.Line != "" {

@@ -24,6 +24,11 @@ func RowGrow(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Containe
 	return &fyne.Container{Layout: &rowLayout{gap: gap, grow: grow}, Objects: objects}
 }
 
+// RowFill is a RowGrow whose objects are all as high as the row.
+func RowFill(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Container {
+	return &fyne.Container{Layout: &rowLayout{gap: gap, grow: grow, fill: true}, Objects: objects}
+}
+
 // Inset leaves space around one object.
 func Inset(top, right, bottom, left float32, o fyne.CanvasObject) *fyne.Container {
 	return &fyne.Container{Layout: &insetLayout{top, right, bottom, left}, Objects: []fyne.CanvasObject{o}}
@@ -58,7 +63,7 @@ type columnLayout struct {
 
 func (l *columnLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	l.width = size.Width
-	spare := size.Height - l.heightFor(objects, size.Width)
+	spare := size.Height - l.HeightFor(objects, size.Width)
 	y := float32(0)
 	for i, o := range objects {
 		if !o.Visible() {
@@ -74,7 +79,7 @@ func (l *columnLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	}
 }
 
-func (l *columnLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *columnLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	sum, seen := float32(0), false
 	for _, o := range objects {
 		if !o.Visible() {
@@ -95,12 +100,13 @@ func (l *columnLayout) MinSize(objects []fyne.CanvasObject) fyne.Size {
 			w = max(w, o.MinSize().Width)
 		}
 	}
-	return fyne.NewSize(w, l.heightFor(objects, max(w, l.width)))
+	return fyne.NewSize(w, l.HeightFor(objects, max(w, l.width)))
 }
 
 type rowLayout struct {
 	gap  float32
 	grow int
+	fill bool
 }
 
 // widths gives each visible object its width in a row of the given width.
@@ -133,14 +139,17 @@ func (l *rowLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 		if !o.Visible() {
 			continue
 		}
-		h := min(HeightOf(o, w), size.Height)
+		h := size.Height
+		if !l.fill {
+			h = min(HeightOf(o, w), h)
+		}
 		o.Move(fyne.NewPos(x, (size.Height-h)/2))
 		o.Resize(fyne.NewSize(w, h))
 		x += w + l.gap
 	}
 }
 
-func (l *rowLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *rowLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	h := float32(0)
 	for i, w := range l.widths(objects, width) {
 		if objects[i].Visible() {
@@ -176,7 +185,7 @@ func (l *insetLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	}
 }
 
-func (l *insetLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *insetLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	h := float32(0)
 	for _, o := range objects {
 		if o.Visible() {
@@ -206,7 +215,7 @@ func (l *measureLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	}
 }
 
-func (l *measureLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *measureLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	h := float32(0)
 	for _, o := range objects {
 		h = max(h, HeightOf(o, min(width, l.max)))
@@ -231,7 +240,7 @@ func (l *fixedLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 	}
 }
 
-func (l *fixedLayout) heightFor(objects []fyne.CanvasObject, width float32) float32 {
+func (l *fixedLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
 	if l.size.Height > 0 {
 		return l.size.Height
 	}

@@ -107,8 +107,8 @@ func (p *Prose) face(r Run) face {
 		name = ft.SizeNameText
 	}
 	size := theme.Size(name)
-	if r.Code || (r.Mono && name == ft.SizeNameText) {
-		size *= 0.93 // the monospaced face is large for its size
+	if (r.Code || r.Mono) && name == ft.SizeNameText {
+		size = theme.Size(theme.SizeCode) // the monospaced face is large for its size
 	}
 	return face{size: size, bold: r.Bold || p.style.Bold, italic: r.Italic || p.style.Italic, mono: r.Mono || r.Code}
 }
@@ -125,6 +125,12 @@ func (p *Prose) rowHeight() float32 {
 func (p *Prose) HeightFor(width float32) float32 {
 	p.breakFor(width)
 	return float32(len(p.rows)) * p.rowHeight()
+}
+
+// Rows is how many rows the text takes at a width.
+func (p *Prose) Rows(width float32) int {
+	p.breakFor(width)
+	return len(p.rows)
 }
 
 // NaturalWidth is the width at which no row wraps.
@@ -329,7 +335,7 @@ func (r *proseRenderer) draw(size fyne.Size) {
 			run, face := p.runs[f.run], p.faces[f.run]
 			m := face.metrics()
 			y := line.y + (line.h-base.height)/2 + base.baseline - m.baseline
-			pos := fyne.NewPos(shift+f.x, y)
+			pos := whole(shift+f.x, y)
 			if run.Code {
 				r.rect(theme.Color(theme.Surface), fyne.NewPos(pos.X-2, line.y+1.5), fyne.NewSize(f.w+4, line.h-3), 4)
 			}

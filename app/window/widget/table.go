@@ -155,7 +155,8 @@ func (r *tableRenderer) Layout(size fyne.Size) {
 		}
 	}
 	if len(heights) > 0 {
-		r.head.Resize(fyne.NewSize(total, heights[0]))
+		r.head.Move(fyne.NewPos(1, 1)) // inside the frame
+		r.head.Resize(fyne.NewSize(total-2, heights[0]-1))
 	}
 	r.frame.Resize(fyne.NewSize(total, y))
 }
@@ -164,7 +165,7 @@ func (r *tableRenderer) Refresh() {
 	if r.frame == nil {
 		r.frame, r.head = canvas.NewRectangle(nil), canvas.NewRectangle(nil)
 	}
-	r.frame.FillColor, r.frame.StrokeColor = theme.Color(theme.Clear), theme.Color(theme.Border)
+	r.frame.FillColor, r.frame.StrokeColor = theme.Color("background"), theme.Color(theme.Border)
 	r.frame.StrokeWidth, r.frame.CornerRadius = 1, theme.RadiusSmall
 	r.head.FillColor = theme.Color(theme.Surface)
 	r.head.TopLeftCornerRadius, r.head.TopRightCornerRadius = theme.RadiusSmall, theme.RadiusSmall
@@ -172,7 +173,7 @@ func (r *tableRenderer) Refresh() {
 		r.lines = append(r.lines, canvas.NewRectangle(nil))
 	}
 	r.lines = r.lines[:max(len(r.table.cells)-1, 0)]
-	r.objects = append(r.objects[:0], r.head)
+	r.objects = append(r.objects[:0], r.frame, r.head)
 	for _, l := range r.lines {
 		l.FillColor = theme.Color(theme.Border)
 		r.objects = append(r.objects, l)
@@ -180,7 +181,6 @@ func (r *tableRenderer) Refresh() {
 	for _, p := range r.table.leaves() {
 		r.objects = append(r.objects, p)
 	}
-	r.objects = append(r.objects, r.frame)
 	r.Layout(r.table.Size())
 	canvas.Refresh(r.table)
 }

@@ -13,7 +13,7 @@ var English = Table{
 	Unknown: "unknown",
 
 	JustNow: "just now", MinutesF: "%d min", HoursF: "%d h", Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
-	Month: "Last 30 days", Older: "Older",
+	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",
 
 	NoModel: "No model", LoadingF: "Loading %d%%", Ready: "Ready", Answering: "Answering", Reading: "Reading",
 	Stopped: "Stopped", NoEngine: "Not loaded",
@@ -22,14 +22,14 @@ var English = Table{
 	HintDecode:  "How fast the answer is written (decode), tokens a second",
 	HintContext: "Context used by this conversation, in tokens",
 	HintGraph:   "Tokens a second over the last half minute",
-	HintCardF:   "%s: %s in use, %s free of %s", HintCardTempF: ", %.0f °C",
+	HintCardF:   "%s: %s in use, %s free of %s", HintCardTempF: ", %.0f °C", Memory: "Memory",
 
 	NewChat: "New chat", Untitled: "New chat", Conversations: "Conversations",
 	NoConversations:      "Your conversations will be listed here. They stay on this computer.",
 	LoadingConversations: "Loading…",
 	Greeting:             "What can I help with?",
 	GreetingNoModel:      "Choose a model to start",
-	UsingF:               "%s runs on this computer. Nothing you type leaves it.",
+	UsingF:               "Answered by %s on this computer.\nNothing you type leaves it.",
 	PickModel:            "Choose a model", GetModel: "Open the library",
 	Examples: []string{
 		"Explain how a bicycle stays upright",
@@ -41,7 +41,7 @@ var English = Table{
 	ComposerHint: "Enter to send, Shift + Enter for a new line",
 	Regenerate:   "Answer again", Edit: "Edit", EditHint: "Edit and send again; what follows is replaced", Resend: "Send again",
 	Thinking: "Thinking…", ThoughtF: "Thought for %s", Thought: "Thought",
-	WaitingForModel: "Waiting for the model to load…", ReadingF: "Reading %s of %s tokens…", ReadingAll: "Reading your message…",
+	LoadingModelF: "Loading %s… %d%%", ReadingF: "Reading %s of %s tokens…", ReadingAll: "Reading your message…",
 	StatsF: "%s tokens", StatsRateF: "%s tok/s", StatsFirstF: "%s to first token",
 	Interrupted: "Stopped", LengthEnd: "Ended at the length limit",
 	Reasoning: "Thinking", ReasoningAuto: "Auto", ReasoningOn: "On", ReasoningOff: "Off",
@@ -64,7 +64,9 @@ var English = Table{
 	Template: "Chat template", TemplateYes: "in the file", TemplateNo: "none: the model only continues text", ThinkYes: "in the file, with thinking",
 	Files: "Parts", License: "License", Details: "Details", SearchModels: "Search models", NothingFound: "No model matches",
 	AddedF: "“%s” added", AddFailedF: "Could not be added: %s", Scanning: "Looking for models…",
-	Sample: "Sample", SampleNote: "A small model to try the application with. It comes with Ingot.", Tokens: "tokens", ShowFile: "Show file",
+	Sample: "Sample", SampleNote: "A small model to try the application with. It comes with Ingot.", Tokens: "tokens", InFolder: "Folder",
+	AddedManyF: "%d models added", AddedNone: "No GGUF model was found there", NotRead: "The library could not be read",
+	Unreadable: "Cannot be used",
 
 	CardsIntro: "What this computer can run models on.",
 	CPUOnly:    "Running on the processor",
@@ -72,10 +74,10 @@ var English = Table{
 		"A card appears here once its driver is installed.",
 	Topology: "How the model is laid out", TopologyHint: "Stages run one after the other, lanes of a stage at the same time.",
 	StageF: "Stage %d", LaneF: "Lane %d",
-	MemoryF: "%s of %s", Free: "free", Weights: "Weights", Cache: "Cache", State: "State", Scratch: "Scratch", Other: "Other programs",
-	Temperature: "Temperature", LoadF: "%.0f%% busy",
-	NoTopology: "No model is loaded. Its layout over the cards is drawn here once one is.", Devices: "Devices", UsedByIngot: "Ingot",
-	Level: "Instruction set", Threads: "Threads",
+	MemoryF: "%s of %s in use", Weights: "Weights", Cache: "Cache", State: "State", Scratch: "Scratch", Other: "Other programs",
+	LoadF:      "%.0f%% busy",
+	NoTopology: "No model is loaded. Its layout over the cards is drawn here once one is.", Devices: "Devices",
+	ThreadsF: "%d threads", LayersF: "layers %s",
 
 	ServerIntro: "Let other programs on this computer use the loaded model through the OpenAI API.",
 	ServerOn:    "Running", ServerOff: "Off", ServerStarting: "Starting…", Address: "Address", Port: "Port", Host: "Reachable from",
@@ -86,7 +88,7 @@ var English = Table{
 	Example:   "Try it", Requests: "Recent requests", NoRequests: "Requests will be listed here.", PortBad: "A port is a number from 1024 to 65535.",
 	ServerHint: "Off by default. Turn it on to use Ingot from an editor, a script or another chat program.",
 	When:       "Time", Method: "Method", Route: "Path", Status: "Status", Took: "Took", TokensHeader: "Tokens", ServerModel: "Model name",
-	ServerApply: "Apply",
+	ServerApply: "Apply", Access: "Access",
 
 	EngineSection: "Engine", AnswerSection: "Answers", LookSection: "Appearance", DataSection: "Data",
 	ThreadsLabel: "Threads", ThreadsHintF: "Empty for one a core: %d here.",
@@ -109,5 +111,5 @@ var English = Table{
 	OpenFolder: "Open folder", Apply: "Apply", ApplyRestart: "Apply and reload the model", Revert: "Undo changes", Saved: "Saved",
 	SavedRestart: "Saved. The model is loading with the new settings.", NumberBadF: "%s must be a number%s.", Automatic: "automatic",
 	NotNow: "Not now", Unsaved: "Changes are not saved yet.", UnsavedRestart: "These changes load the model again, which takes a moment.",
-	AllCards: "All cards", VersionF: "Ingot %s",
+	AllCards: "All cards", VersionF: "Ingot %s", BoundsF: " from %s to %s", Random: "random",
 }

@@ -17,13 +17,13 @@ type Table struct {
 	Unknown                                                                                 string
 
 	// Time
-	JustNow, MinutesF, HoursF, Today, Yesterday, Week, Month, Older string
+	JustNow, MinutesF, HoursF, Today, Yesterday, Week, Month, Older, Pinned string
 
 	// Status strip
 	NoModel, LoadingF, Ready, Answering, Reading, Stopped, NoEngine string
 	PrefillF, DecodeF, ContextF                                     string
 	HintPrefill, HintDecode, HintContext, HintGraph                 string
-	HintCardF, HintCardTempF                                        string
+	HintCardF, HintCardTempF, Memory                                string
 
 	// Chat
 	NewChat, Untitled, Conversations, NoConversations, LoadingConversations string
@@ -33,7 +33,7 @@ type Table struct {
 	ComposerHint                                                            string
 	Regenerate, Edit, EditHint, Resend                                      string
 	Thinking, ThoughtF, Thought                                             string
-	WaitingForModel, ReadingF, ReadingAll                                   string
+	LoadingModelF, ReadingF, ReadingAll                                     string
 	StatsF, StatsRateF, StatsFirstF, Interrupted, LengthEnd                 string
 	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint      string
 	ReasoningNone                                                           string
@@ -42,35 +42,35 @@ type Table struct {
 	CannotRename                                                            string
 
 	// Library
-	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown string
-	Missing, MissingHint, FoundElsewhere, FoundHint, EmptyLibrary, EmptyHint      string
-	DropHint, Parameters, Context, Quantization, Architecture, Size, Path         string
-	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files  string
-	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning    string
-	Sample, SampleNote, Tokens, ShowFile                                          string
+	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown    string
+	Missing, MissingHint, FoundElsewhere, FoundHint, EmptyLibrary, EmptyHint         string
+	DropHint, Parameters, Context, Quantization, Architecture, Size, Path            string
+	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files     string
+	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
+	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
 
 	// Cards
-	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF  string
-	MemoryF, Free, Weights, Cache, State, Scratch, Other, Temperature, LoadF string
-	NoTopology, Devices, UsedByIngot, Level, Threads                         string
+	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
+	MemoryF, Weights, Cache, State, Scratch, Other, LoadF                   string
+	NoTopology, Devices, ThreadsF, LayersF                                  string
 
 	// Server
-	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host     string
-	HostLocal, HostNetwork, HostNetworkHint, Key, KeyNone, KeyNew, KeyRemove  string
-	KeyHint, KeyNeeded, Example, Requests, NoRequests, PortBad, ServerHint    string
-	When, Method, Route, Status, Took, TokensHeader, ServerModel, ServerApply string
+	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host             string
+	HostLocal, HostNetwork, HostNetworkHint, Key, KeyNone, KeyNew, KeyRemove          string
+	KeyHint, KeyNeeded, Example, Requests, NoRequests, PortBad, ServerHint            string
+	When, Method, Route, Status, Took, TokensHeader, ServerModel, ServerApply, Access string
 
 	// Settings
-	EngineSection, AnswerSection, LookSection, DataSection                       string
-	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint string
-	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint         string
-	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                             string
-	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel            string
-	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel            string
-	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint             string
-	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint          string
-	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF     string
-	Automatic, NotNow, Unsaved, UnsavedRestart, AllCards, VersionF               string
+	EngineSection, AnswerSection, LookSection, DataSection                          string
+	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint    string
+	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint            string
+	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                                string
+	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel               string
+	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel               string
+	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                string
+	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint             string
+	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF        string
+	Automatic, NotNow, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random string
 }
 
 var current atomic.Pointer[Table]

@@ -1,0 +1,95 @@
+package chat
+
+import (
+	"fyne.io/fyne/v2"
+
+	"ingot/app/window/live"
+	"ingot/app/window/theme"
+	"ingot/app/window/widget"
+	"ingot/app/window/words"
+)
+
+// head is the line above the messages: which model answers, and whether it thinks aloud.
+type head struct {
+	screen *Screen
+	picker *widget.Button
+	detail *widget.Label
+	think  *widget.Choice
+	label  *widget.Label
+	object *fyne.Container
+}
+
+var thinkings = []Reasoning{"", "on", "off"}
+
+func newHead(s *Screen) *head {
+	t := words.T()
+	h := &head{screen: s}
+	h.picker = widget.NewButton("", theme.Icon{}, widget.Quiet, h.menu)
+	h.picker.Strong, h.picker.Trailing = true, theme.IconDown
+	h.detail = widget.Caption("").Cut()
+	h.label = widget.Caption(t.Reasoning)
+	h.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, 0, func(i int) { s.think(thinkings[i]) })
+	h.object = widget.ColumnGrow(0, 0,
+		widget.Inset(8, theme.L, 8, theme.M, widget.RowGrow(theme.S, 1, h.picker, h.detail, h.label, h.think)),
+		widget.NewHairline(),
+	)
+	return h
+}
+
+// show draws the model of the conversation.
+func (h *head) show() {
+	t := words.T()
+	m, ok := h.screen.picked()
+	name, detail := m.Name, m.Detail
+	switch {
+	case !ok && m.ID == "":
+		name, detail = t.PickModel, ""
+	case m.Missing:
+		detail = t.ModelMissing
+	}
+	h.detail.Set(detail)
+	h.detail.SetColor(theme.Muted)
+	if m.Missing && m.ID != "" {
+		h.detail.SetColor(theme.Bad)
+	}
+	h.picker.Set(name, theme.Icon{})
+	for i, r := range thinkings {
+		if r == h.screen.reasoning {
+			h.think.Set(i)
+		}
+	}
+	can := ok && m.CanThink
+	widget.SetVisible(h.label, can)
+	widget.SetVisible(h.think, can)
+	h.object.Refresh()
+}
+
+// engine follows the engine: a model's file may not say what the loaded model can.
+func (h *head) engine(live.State) {}
+
+// menu lists the models.
+func (h *head) menu() {
+	t := words.T()
+	var items []*fyne.MenuItem
+	current, _ := h.screen.picked()
+	for _, m := range h.screen.picks {
+		label := m.Name
+		switch {
+		case m.Missing:
+			label += "   " + t.ModelMissing
+		case m.Sample:
+			label += "   " + t.SampleTag
+		case m.Detail != "":
+			label += "   " + m.Detail
+		}
+		it := fyne.NewMenuItem(label, func() { h.screen.pick(m) })
+		it.Disabled = m.Missing
+		it.Checked = m.ID == current.ID
+		items = append(items, it)
+	}
+	if len(items) > 0 {
+		items = append(items, fyne.NewMenuItemSeparator())
+	}
+	items = append(items, fyne.NewMenuItem(t.AddModels, h.screen.deps.OpenLibrary))
+	widget.ShowMenuUnder(h.picker, items...)
+}

@@ -1,0 +1,82 @@
+package live
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+)
+
+// Bytes writes a size as people read it: 3.4 GB, 812 MB. Units of 1024, as memory is counted.
+func Bytes(n int64) string {
+	const k = 1024
+	switch {
+	case n < k:
+		return fmt.Sprintf("%d B", n)
+	case n < k*k:
+		return fmt.Sprintf("%.0f KB", float64(n)/k)
+	case n < k*k*k:
+		return short(float64(n)/(k*k)) + " MB"
+	case n < k*k*k*k:
+		return short(float64(n)/(k*k*k)) + " GB"
+	}
+	return short(float64(n)/(k*k*k*k)) + " TB"
+}
+
+// Count writes a number of parameters: 4.0 B, 812 M.
+func Count(n int64) string {
+	switch {
+	case n <= 0:
+		return ""
+	case n < 1e6:
+		return fmt.Sprintf("%.0f K", float64(n)/1e3)
+	case n < 1e9:
+		return short(float64(n)/1e6) + " M"
+	case n < 1e12:
+		return short(float64(n)/1e9) + " B"
+	}
+	return short(float64(n)/1e12) + " T"
+}
+
+// Number writes an integer with separators: 32,768.
+func Number(n int) string {
+	s := strconv.Itoa(n)
+	start := 0
+	if n < 0 {
+		start = 1
+	}
+	for i := len(s) - 3; i > start; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// Rate writes tokens a second: 412, 38.5, 4.21.
+func Rate(v float64) string {
+	switch {
+	case v >= 100:
+		return Number(int(v + 0.5))
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	case v > 0:
+		return fmt.Sprintf("%.2f", v)
+	}
+	return "–"
+}
+
+// Seconds writes a duration: 0.8 s, 14 s, 2 min 5 s.
+func Seconds(d time.Duration) string {
+	switch s := d.Seconds(); {
+	case s < 10:
+		return fmt.Sprintf("%.1f s", s)
+	case s < 60:
+		return fmt.Sprintf("%.0f s", s)
+	}
+	return fmt.Sprintf("%d min %d s", int(d.Minutes()), int(d.Seconds())%60)
+}
+
+func short(v float64) string {
+	if v >= 100 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.1f", v)
+}

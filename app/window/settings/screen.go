@@ -1,0 +1,293 @@
+package settings
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+
+	"fyne.io/fyne/v2"
+
+	"ingot/app/window/live"
+	"ingot/app/window/theme"
+	"ingot/app/window/widget"
+	"ingot/app/window/words"
+)
+
+// Deps is what the screen is built from.
+type Deps struct {
+	Store    Store
+	Engine   live.Engine
+	Notice   func(text, button string, do func())
+	SetTheme func(theme.Mode) // at once, before it is saved
+	Version  string
+	Do       func(func()) // runs on the UI goroutine; nil: fyne.Do
+}
+
+// Screen is the settings screen. Its methods belong to the UI goroutine.
+type Screen struct {
+	deps    Deps
+	do      func(func())
+	load    live.Loader[loaded]
+	save    live.Loader[struct{}]
+	machine Machine
+	saved   Values // on disk
+	edited  Values
+	read    bool
+	stop    func()
+	engine  live.State
+
+	fields  []*number
+	cards   []*widget.Switch
+	tps     *widget.Choice
+	repack  *widget.Switch
+	think   *widget.Choice
+	look    *widget.Choice
+	system  *widget.Field
+	bar     *fyne.Container
+	barText *widget.Label
+	apply   *widget.Button
+	revert  *widget.Button
+	holder  *fyne.Container
+	main    *fyne.Container
+}
+
+type loaded struct {
+	values  Values
+	machine Machine
+}
+
+var (
+	thinkings = []string{"", "on", "off"}
+	looks     = []theme.Mode{theme.System, theme.Light, theme.Dark}
+)
+
+// NewScreen builds the screen; its values come in when they are read.
+func NewScreen(deps Deps) *Screen {
+	if deps.Do == nil {
+		deps.Do = fyne.Do
+	}
+	t := words.T()
+	s := &Screen{deps: deps, do: deps.Do, holder: widget.Stack()}
+	s.load.Do, s.save.Do = s.do, s.do
+	s.barText = widget.NewLabel("").Cut()
+	s.apply = widget.NewButton("", theme.IconCheck, widget.Primary, s.applyNow)
+	s.revert = widget.NewButton(t.Revert, theme.Icon{}, widget.Quiet, s.undo)
+	s.bar = widget.Column(0, widget.NewHairline(), widget.Inset(theme.M, theme.XL, theme.M, theme.XL,
+		widget.Measure(760, widget.RowGrow(theme.S, 0, s.barText, s.revert, s.apply))))
+	s.main = widget.ColumnGrow(0, 0, s.holder, s.bar)
+	s.stop = live.Watch(deps.Engine, s.do, func(st live.State) { s.engine = st; s.showBar() })
+	return s
+}
+
+// Main is the screen's content.
+func (s *Screen) Main() fyne.CanvasObject { return s.main }
+
+// Shown reads the values, unless some are being edited.
+func (s *Screen) Shown() {
+	if s.read && !equal(s.saved, s.edited) {
+		return
+	}
+	s.load.Load(func(ctx context.Context) (loaded, error) {
+		v, m, err := s.deps.Store.Load(ctx)
+		return loaded{v, m}, err
+	}, func(l loaded, err error) {
+		if err != nil {
+			s.holder.Objects = []fyne.CanvasObject{widget.Pad(theme.XL, widget.Paragraph(err.Error()))}
+			s.holder.Refresh()
+			return
+		}
+		s.saved, s.edited, s.machine, s.read = l.values, l.values, l.machine, true
+		s.build()
+	})
+}
+
+// Close stops following the engine.
+func (s *Screen) Close() {
+	s.stop()
+	s.load.Close()
+	s.save.Close()
+}
+
+// build makes the form for the values as edited.
+func (s *Screen) build() {
+	t := words.T()
+	s.fields, s.cards = nil, nil
+	v := &s.edited
+	whole := func(at *int, low, high int) *number {
+		return s.number(newWhole(at, low, high, t.Automatic))
+	}
+	real := func(at *float64, low, high float64) *number { return s.number(newReal(at, low, high)) }
+
+	s.repack = widget.NewSwitch(!v.NoRepack, func(on bool) { v.NoRepack = !on; s.showBar() })
+	s.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, max(slices.Index(thinkings, v.Reasoning), 0),
+		func(i int) { v.Reasoning = thinkings[i]; s.showBar() })
+	s.look = widget.NewChoice([]string{t.ThemeSystem, t.ThemeLight, t.ThemeDark}, max(slices.Index(looks, theme.Mode(v.Theme)), 0),
+		func(i int) { v.Theme = string(looks[i]); s.deps.SetTheme(looks[i]); s.showBar() })
+	s.system = widget.NewArea(v.System, "", 3)
+	s.system.OnChanged = func(text string) { v.System = text; s.showBar() }
+
+	engine := widget.Section(t.EngineSection,
+		whole(&v.Threads, 0, 1024).row(t.ThreadsLabel, fmt.Sprintf(t.ThreadsHintF, s.machine.Cores)),
+		whole(&v.Context, 64, 1<<24).row(t.ContextLabel, t.ContextHint),
+		whole(&v.Slots, 1, 256).row(t.SlotsLabel, t.SlotsHint),
+		widget.Setting(t.RepackLabel, t.RepackHint, 0, s.repack),
+		s.cardsRow(),
+		s.tpsRow(),
+	)
+	answers := widget.Section(t.AnswerSection,
+		widget.Setting(t.ReasoningLabel, t.ReasoningDefaultHint, 0, s.think),
+		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), s.system),
+		whole(&v.MaxTokens, 1, 1<<24).row(t.MaxTokensLabel, t.MaxTokensHint),
+		real(&v.Temperature, 0, 5).row(t.TemperatureLabel, t.TemperatureHint),
+		s.number(newWhole(&v.TopK, 0, 1<<20, "0")).row(t.TopKLabel, t.TopKHint),
+		real(&v.TopP, 0, 1).row(t.TopPLabel, t.TopPHint),
+		real(&v.MinP, 0, 1).row(t.MinPLabel, t.MinPHint),
+		real(&v.RepeatPenalty, 0.1, 10).row(t.RepeatLabel, t.RepeatHint),
+		s.number(newSeed(v)).row(t.SeedLabel, t.SeedHint),
+	)
+	look := widget.Section(t.LookSection, widget.Setting(t.ThemeLabel, "", 0, s.look))
+	open := widget.NewButton(t.OpenFolder, theme.IconFolder, widget.Plain, func() {
+		fyne.CurrentApp().OpenURL(&url.URL{Scheme: "file", Path: s.machine.Folder})
+	})
+	open.Small = true
+	folder := widget.NewProse(widget.Style{Size: theme.SizeCode}, widget.Run{Text: s.machine.Folder, Mono: true})
+	data := widget.Section(t.DataSection, widget.RowGrow(theme.XL, 0, widget.Column(2, widget.NewLabel(t.DataLabel), widget.Note(t.DataHint), folder), open))
+	column := widget.Column(theme.XL, widget.Title(t.Settings), engine, answers, look, data, widget.Note(fmt.Sprintf(t.VersionF, s.deps.Version)))
+	page := widget.NewPage(widget.Inset(20, theme.XL, theme.XL, theme.XL, widget.Measure(760, column)))
+	s.holder.Objects = []fyne.CanvasObject{page}
+	for _, f := range s.fields {
+		f.changed = func() { page.Refresh(); s.showBar() }
+	}
+	s.holder.Refresh()
+	s.showBar()
+}
+
+func (s *Screen) number(n *number) *number {
+	s.fields = append(s.fields, n)
+	return n
+}
+
+// cardsRow chooses devices; with only the CPU there is nothing to choose, and it says so.
+func (s *Screen) cardsRow() fyne.CanvasObject {
+	t := words.T()
+	gpus := slices.DeleteFunc(slices.Clone(s.machine.Cards), func(c Card) bool { return c.CPU })
+	if len(gpus) == 0 {
+		name := ""
+		if len(s.machine.Cards) > 0 {
+			name = s.machine.Cards[0].Description
+		}
+		l := widget.NewLabel(name).Cut()
+		l.Color, l.Align = theme.Faint, fyne.TextAlignTrailing
+		return widget.Setting(t.CardsLabel, t.CardsHintCPU, 240, l)
+	}
+	list := widget.Column(theme.S)
+	for _, c := range gpus {
+		on := len(s.edited.Cards) == 0 || slices.Contains(s.edited.Cards, c.Name)
+		sw := widget.NewSwitch(on, func(bool) { s.cardsChanged(gpus) })
+		s.cards = append(s.cards, sw)
+		list.Add(widget.RowGrow(theme.S, 0, widget.NewLabel(c.Name+"  "+c.Description).Cut(), sw))
+	}
+	return widget.Column(theme.S, widget.NewLabel(t.CardsLabel), list)
+}
+
+// cardsChanged reads the switches: all on is kept as none named, so that a card added later is used too.
+func (s *Screen) cardsChanged(gpus []Card) {
+	s.edited.Cards = nil
+	for i, sw := range s.cards {
+		if sw.On {
+			s.edited.Cards = append(s.edited.Cards, gpus[i].Name)
+		}
+	}
+	if len(s.edited.Cards) == len(gpus) {
+		s.edited.Cards = nil
+	}
+	s.showBar()
+}
+
+func (s *Screen) tpsRow() fyne.CanvasObject {
+	t := words.T()
+	options, values := []string{t.AllCards}, []int{0}
+	n := len(s.machine.Cards)
+	if n > 0 && s.machine.Cards[0].CPU {
+		n--
+	}
+	for k := 1; k <= n; k++ {
+		if n%k == 0 {
+			options, values = append(options, fmt.Sprint(k)), append(values, k)
+		}
+	}
+	s.tps = widget.NewChoice(options, max(slices.Index(values, s.edited.TPS), 0), func(i int) { s.edited.TPS = values[i]; s.showBar() })
+	hint := t.TPSHint
+	if n < 2 {
+		hint = t.TPSHintCPU
+		s.tps.Disable()
+	}
+	return widget.Setting(t.TPSLabel, hint, 0, s.tps)
+}
+
+// showBar tells whether something is to be saved, and what that takes.
+func (s *Screen) showBar() {
+	t := words.T()
+	changed := s.read && !equal(s.saved, s.edited)
+	bad := ""
+	for _, f := range s.fields {
+		if f.problem != "" {
+			bad = f.problem
+		}
+	}
+	widget.SetVisible(s.bar, changed || bad != "")
+	running := s.engine.Phase == live.Ready || s.engine.Phase == live.Answering || s.engine.Phase == live.Loading
+	text, label := t.Unsaved, t.Apply
+	if running && needsReload(s.saved, s.edited) {
+		text, label = t.UnsavedRestart, t.ApplyRestart
+	}
+	s.barText.SetColor(theme.Muted)
+	s.apply.Enable()
+	if bad != "" {
+		text = bad
+		s.barText.SetColor(theme.Bad)
+		s.apply.Disable()
+	}
+	s.barText.Set(text)
+	s.apply.Set(label, theme.IconCheck)
+	s.main.Refresh()
+}
+
+// applyNow saves, and loads the model again where the engine must know.
+func (s *Screen) applyNow() {
+	v := s.edited
+	v.Cards = slices.Clone(v.Cards)
+	reload := needsReload(s.saved, v) && s.engine.Model != "" && s.engine.Phase != live.None && s.engine.Phase != live.Failed
+	model := s.engine.Model
+	s.apply.Disable()
+	s.save.Load(func(ctx context.Context) (struct{}, error) { return struct{}{}, s.deps.Store.Save(ctx, v) }, func(_ struct{}, err error) {
+		s.apply.Enable()
+		if err != nil {
+			s.deps.Notice(err.Error(), "", nil)
+			return
+		}
+		s.saved = v
+		s.showBar()
+		if !reload {
+			s.deps.Notice(words.T().Saved, "", nil)
+			return
+		}
+		s.deps.Notice(words.T().SavedRestart, "", nil)
+		go func() {
+			if err := s.deps.Engine.Start(context.Background(), model); err != nil {
+				s.do(func() { s.deps.Notice(err.Error(), "", nil) })
+			}
+		}()
+	})
+}
+
+// undo goes back to what is on disk.
+func (s *Screen) undo() {
+	if s.edited.Theme != s.saved.Theme {
+		s.deps.SetTheme(theme.Mode(s.saved.Theme))
+	}
+	s.edited = s.saved
+	s.edited.Cards = slices.Clone(s.saved.Cards)
+	s.build()
+}

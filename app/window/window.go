@@ -1,0 +1,253 @@
+// Package window is Ingot's window: a sidebar with the screens and the conversations, the screen that is shown,
+// and a strip along the bottom that tells what the engine does.
+//
+// The window reaches everything through the interfaces that its screens declare; what stands behind them is put
+// together in app/wire. It shows before anything is read: lists come in when they are there.
+package window
+
+import (
+	"fyne.io/fyne/v2"
+
+	"ingot/app/window/cards"
+	"ingot/app/window/chat"
+	"ingot/app/window/library"
+	"ingot/app/window/live"
+	"ingot/app/window/server"
+	"ingot/app/window/settings"
+	"ingot/app/window/theme"
+	"ingot/app/window/widget"
+	"ingot/app/window/words"
+)
+
+// Place is where the window was when it was last closed.
+type Place struct {
+	Width, Height float32 // 0: the first time
+	Screen        int     // index of the screen
+}
+
+// Deps is everything the window is built from. All interfaces are needed.
+type Deps struct {
+	Engine        live.Engine
+	Conversations chat.Conversations
+	Answers       chat.Answers
+	Models        chat.Models
+	Library       library.Models
+	Server        server.Endpoint
+	Settings      settings.Store
+	Theme         theme.Mode // at start; "": as the system
+	Version       string
+	Place         Place
+	// Remember is called with where the window is when it closes; nil: forgotten.
+	Remember func(Place)
+}
+
+// Title is the window's name, for the desktop and for tests that look for it.
+const Title = "Ingot"
+
+// screen is one of the five.
+type screen interface {
+	Main() fyne.CanvasObject
+	Shown() // comes to the front
+	Close()
+}
+
+// Window is the application's window. Its methods belong to the UI goroutine.
+type Window struct {
+	app   fyne.App
+	deps  Deps
+	win   fyne.Window
+	theme *theme.Theme
+
+	chat    *chat.Screen
+	screens [5]screen // built when first shown
+	current int
+	nav     [5]*widget.Button
+	side    *fyne.Container // the conversation list, on the chat screen
+	body    *fyne.Container
+	strip   *strip
+	notice  *notice
+	hints   *widget.HintLayer
+	unwatch func()
+}
+
+const (
+	screenChat = iota
+	screenLibrary
+	screenCards
+	screenServer
+	screenSettings
+)
+
+const sideWidth float32 = 232
+
+// New builds the window in an application; Run or Show shows it.
+func New(app fyne.App, deps Deps) *Window {
+	w := &Window{app: app, deps: deps, theme: &theme.Theme{Mode: deps.Theme}, current: -1}
+	app.Settings().SetTheme(w.theme)
+	w.win = app.NewWindow(Title)
+	w.win.SetPadded(false)
+	w.win.SetMaster()
+	w.notice = newNotice()
+	w.hints = widget.NewHintLayer(w.win.Canvas())
+	w.strip = newStrip(func() { w.Go(screenCards) })
+	w.body = widget.Stack()
+	w.side = widget.Stack()
+
+	w.win.SetContent(widget.Stack(
+		widget.NewPanel("background", "", 0),
+		widget.ColumnGrow(0, 0,
+			widget.RowFill(0, 2,
+				widget.Stack(widget.NewPanel(theme.Side, "", 0), widget.Fixed(sideWidth, 0, w.sidebar())),
+				widget.NewHairline(),
+				widget.Stack(w.body, w.notice),
+			),
+			widget.NewHairline(),
+			w.strip,
+		),
+		w.hints,
+	))
+	size := fyne.NewSize(1160, 760)
+	if deps.Place.Width > 400 && deps.Place.Height > 300 {
+		size = fyne.NewSize(deps.Place.Width, deps.Place.Height)
+	}
+	w.win.Resize(size)
+	w.win.SetCloseIntercept(w.close)
+	w.win.SetOnDropped(w.dropped)
+	w.keys()
+	w.unwatch = live.Watch(deps.Engine, nil, w.strip.show)
+	w.Go(screenChat)
+	if s := deps.Place.Screen; s > screenChat && s < len(w.screens) {
+		w.Go(s)
+	}
+	return w
+}
+
+// Run shows the window and returns when it is closed. It must be called from the main goroutine.
+func (w *Window) Run() {
+	w.win.Show()
+	w.focus()
+	w.app.Run()
+}
+
+// Fyne returns the toolkit's window.
+func (w *Window) Fyne() fyne.Window { return w.win }
+
+// sidebar is the name, the screens, and the conversations.
+func (w *Window) sidebar() fyne.CanvasObject {
+	t := words.T()
+	name := widget.Strong(t.App)
+	name.Size_ = "subHeadingText"
+	brand := widget.Inset(theme.L, theme.M, theme.M, 18, widget.Row(theme.S, widget.NewIcon(theme.IconIngot, theme.Accent, 24), name))
+	nav := widget.Column(2)
+	for i, item := range []struct {
+		text string
+		icon theme.Icon
+	}{{t.Chat, theme.IconChat}, {t.Library, theme.IconLibrary}, {t.Cards, theme.IconCards}, {t.Server, theme.IconServer}, {t.Settings, theme.IconSettings}} {
+		w.nav[i] = widget.NewButton(item.text, item.icon, widget.Nav, func() { w.Go(i) })
+		nav.Add(w.nav[i])
+	}
+	return widget.ColumnGrow(0, 3, brand, widget.Inset(0, theme.S, theme.M, theme.S, nav), widget.Inset(0, theme.L, theme.M, theme.L, widget.NewHairline()), w.side)
+}
+
+// Go shows a screen.
+func (w *Window) Go(i int) {
+	if i == w.current {
+		if i == screenChat {
+			w.focus()
+		}
+		return
+	}
+	w.current = i
+	for k, b := range w.nav {
+		b.Select(k == i)
+	}
+	s := w.screen(i)
+	w.body.Objects = []fyne.CanvasObject{s.Main()}
+	w.side.Objects = nil
+	if i == screenChat {
+		w.side.Objects = []fyne.CanvasObject{w.chat.Side()}
+	}
+	w.body.Refresh()
+	w.side.Refresh()
+	s.Shown()
+	w.focus()
+}
+
+// screen builds a screen when it is first needed.
+func (w *Window) screen(i int) screen {
+	if w.screens[i] != nil {
+		return w.screens[i]
+	}
+	switch i {
+	case screenChat:
+		w.chat = chat.NewScreen(chat.Deps{
+			Conversations: w.deps.Conversations, Answers: w.deps.Answers, Models: w.deps.Models, Engine: w.deps.Engine,
+			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) },
+		})
+		w.screens[i] = w.chat
+	case screenLibrary:
+		w.screens[i] = library.NewScreen(library.Deps{
+			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use,
+		})
+	case screenCards:
+		w.screens[i] = cards.NewScreen(w.deps.Engine)
+	case screenServer:
+		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say})
+	case screenSettings:
+		w.screens[i] = settings.NewScreen(settings.Deps{
+			Store: w.deps.Settings, Engine: w.deps.Engine, Notice: w.notice.Say, Version: w.deps.Version, SetTheme: w.setTheme,
+		})
+	}
+	return w.screens[i]
+}
+
+// use begins a conversation with a model.
+func (w *Window) use(id string) {
+	w.Go(screenChat)
+	w.chat.UseModel(id)
+}
+
+func (w *Window) setTheme(m theme.Mode) {
+	if w.theme.Mode != m {
+		w.theme = &theme.Theme{Mode: m}
+		w.app.Settings().SetTheme(w.theme)
+	}
+}
+
+func (w *Window) focus() {
+	if w.current == screenChat && w.chat != nil {
+		w.chat.Focus()
+	} else {
+		w.win.Canvas().Unfocus()
+	}
+}
+
+// dropped adds files to the library.
+func (w *Window) dropped(_ fyne.Position, uris []fyne.URI) {
+	var paths []string
+	for _, u := range uris {
+		if u.Scheme() == "file" {
+			paths = append(paths, u.Path())
+		}
+	}
+	if len(paths) > 0 {
+		w.Go(screenLibrary)
+		w.screens[screenLibrary].(*library.Screen).Add(paths)
+	}
+}
+
+// close remembers the window's place and ends what its screens do.
+func (w *Window) close() {
+	size := w.win.Canvas().Size()
+	if w.deps.Remember != nil {
+		w.deps.Remember(Place{Width: size.Width, Height: size.Height, Screen: w.current})
+	}
+	for _, s := range w.screens {
+		if s != nil {
+			s.Close()
+		}
+	}
+	w.unwatch()
+	w.hints.Close(w.win.Canvas())
+	w.win.Close()
+}
