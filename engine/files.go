@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"ingot/engine/chat/jinja"
 	"ingot/engine/gguf"
@@ -41,8 +42,47 @@ func ModelTemplate(path string) (string, error) {
 	return s, err
 }
 
-// RenderTemplate renders a template with the variables of a JSON object, whose key order is kept.
-func RenderTemplate(source string, variables json.RawMessage) (string, error) {
+// Contents is all that a file's header lists.
+type Contents struct {
+	Metadata []KeyValue   // in the order of the file
+	Tensors  []TensorInfo // likewise
+}
+
+// KeyValue is one entry of the metadata. Value is a bool, a string, a sized integer, a float or a slice of one of these.
+type KeyValue struct {
+	Key   string
+	Value any
+}
+
+// TensorInfo is one entry of the tensor table.
+type TensorInfo struct {
+	Name  string
+	Type  string
+	Shape []int64 // fastest dimension first
+	Bytes int64   // packed
+}
+
+// ReadContents lists a file's metadata and tensors, whether the engine can run it or not.
+func ReadContents(path string) (*Contents, error) {
+	f, err := gguf.OpenHeader(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	c := &Contents{}
+	for _, key := range f.Meta().Keys() {
+		v, _ := f.Meta().Value(key)
+		c.Metadata = append(c.Metadata, KeyValue{key, v})
+	}
+	for _, t := range f.Tensors() {
+		c.Tensors = append(c.Tensors, TensorInfo{t.Name, t.Type.String(), t.Shape, t.Bytes()})
+	}
+	return c, nil
+}
+
+// RenderTemplate renders a template with the variables of a JSON object, whose key order is kept. now is the clock
+// that the template may ask; nil: the system's.
+func RenderTemplate(source string, variables json.RawMessage, now func() time.Time) (string, error) {
 	t, err := jinja.Compile(source)
 	if err != nil {
 		return "", err
@@ -55,5 +95,5 @@ func RenderTemplate(source string, variables json.RawMessage) (string, error) {
 	if !ok {
 		return "", errors.New("context: expected a JSON object")
 	}
-	return t.Render(o, jinja.Limits{})
+	return t.Render(o, jinja.Limits{Now: now})
 }

@@ -10,6 +10,9 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"ingot/app/library"
+	"ingot/storage"
 )
 
 // Env is what commands get from outside.
@@ -19,9 +22,24 @@ type Env struct {
 	Stderr io.Writer
 	// Resolve turns what the user calls a model (a path, a library name, "sample", user/repo:QUANT) into a file.
 	Resolve func(ref string) (path string, err error)
+	// Library opens the model library.
+	Library func() (Library, error)
 	// Window opens the application; without a display it converses in the terminal.
 	Window  func(ctx context.Context) error
 	Version string
+}
+
+// Library is what commands need of the model library.
+type Library interface {
+	// List returns the sample model, then what was added.
+	List() ([]library.Entry, error)
+	// Discover lists what other programs' stores hold.
+	Discover() []library.Found
+	// Find returns what ref means; beside ErrMissing it returns the entry too.
+	Find(ref string) (library.Entry, error)
+	Add(ctx context.Context, path string) (library.Added, error)
+	AddRef(ctx context.Context, ref string) (library.Entry, error)
+	Remove(id storage.ID) (undo func() error, err error)
 }
 
 // command is one word of the command line.
@@ -36,15 +54,26 @@ func init() { // not a literal: flags, which the commands call, looks their usag
 	commands = []command{
 		{"run", "MODEL [PROMPT]", "chat with a model, or answer one prompt", runRun},
 		{"serve", "MODEL", "serve a model over the OpenAI-compatible API", runServe},
-		{"engine", "--socket PATH MODEL", "the engine process of the window", runEngine},
+		{"list", "", "list the models of the library", runList},
+		{"add", "PATH|USER/REPO:QUANT...", "add files, folders, or models of other programs' stores to the library", runAdd},
+		{"remove", "NAME...", "take models out of the library; their files stay", runRemove},
+		{"show", "MODEL", "show what a model's file says, and whether it fits this machine", runShow},
+		{"devices", "", "list the devices that models can run on", runDevices},
+		{"bench", "-m MODEL", "measure how fast a model reads prompts and writes answers", runBench},
 		{"tokenize", "-m FILE", "print the token ids of the text on standard input", runTokenize},
 		{"template", "FILE.jinja|MODEL --context FILE.json", "render a chat template", runTemplate},
 		{"compare-logits", "MODEL REF.json", "compare a model's answers with recorded ones", runCompareLogits},
+		{"engine", "--socket PATH MODEL", "the engine process of the window", runEngine},
+		{"version", "", "print the version", runVersion},
 	}
 }
 
-// errUsage is returned for a command line that makes no sense; its message has been printed.
-var errUsage = errors.New("usage")
+var (
+	// errUsage is returned for a command line that makes no sense; its message has been printed.
+	errUsage = errors.New("usage")
+	// errReported is returned by a command that failed and has said so.
+	errReported = errors.New("reported")
+)
 
 // Main runs a command line (without the program's name) and returns the exit code: 0 done, 1 failed, 2 not understood.
 func Main(ctx context.Context, env *Env, args []string) int {
@@ -54,10 +83,12 @@ func Main(ctx context.Context, env *Env, args []string) int {
 		return 0
 	case errors.Is(err, errUsage):
 		return 2
+	case errors.Is(err, errReported):
+		return 1
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		return 130
 	}
-	fmt.Fprintf(env.Stderr, "ingot: %v\n", err)
+	complain(env, err)
 	return 1
 }
 
@@ -65,59 +96,27 @@ func dispatch(ctx context.Context, env *Env, args []string) error {
 	if len(args) == 0 {
 		return env.Window(ctx)
 	}
-	switch args[0] {
+	name, rest := args[0], args[1:]
+	switch name {
 	case "help", "-h", "-help", "--help":
-		usage(env.Stdout)
-		return nil
+		if len(rest) == 0 {
+			return usage(env.Stdout)
+		}
+		name, rest = rest[0], []string{"-h"}
+	case "-version", "--version":
+		name = "version"
 	}
-	i := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
 	if i < 0 {
-		fmt.Fprintf(env.Stderr, "ingot: unknown command %q; ingot help lists them\n", args[0])
+		fmt.Fprintf(env.Stderr, "ingot: unknown command %q; ingot help lists them\n", name)
 		return errUsage
 	}
-	return commands[i].run(ctx, env, args[1:])
+	return commands[i].run(ctx, env, rest)
 }
 
-func usage(w io.Writer) {
-	fmt.Fprintln(w, "Ingot runs GGUF language models on this machine.\n\nusage: ingot [COMMAND]\n\nWithout a command the window opens.")
-	for _, c := range commands {
-		fmt.Fprintf(w, "  %-16s %s\n", c.name, c.short)
-	}
-	fmt.Fprintln(w, "\nMODEL is a path, a name from ingot list, sample, or user/repo:QUANT. ingot COMMAND -h shows a command's options.")
-}
-
-// flags returns a flag set that reports in one line and knows the command's usage.
-func flags(env *Env, name string) *flag.FlagSet {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(env.Stderr)
-	fs.Usage = func() {
-		i := slices.IndexFunc(commands, func(c command) bool { return c.name == name })
-		fmt.Fprintf(env.Stderr, "usage: ingot %s %s\n%s\n", name, commands[i].args, commands[i].short)
-		fs.PrintDefaults()
-	}
-	return fs
-}
-
-// parse reads flags wherever they stand among the arguments and returns the rest, of which there must be lo to hi
-// (-1: any number).
-func parse(fs *flag.FlagSet, args []string, lo, hi int) ([]string, error) {
-	var rest []string
-	for len(args) > 0 {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, errUsage
-		}
-		if args = fs.Args(); len(args) > 0 {
-			rest, args = append(rest, args[0]), args[1:]
-		}
-	}
-	if len(rest) < lo || hi >= 0 && len(rest) > hi {
-		fs.Usage()
-		return nil, errUsage
-	}
-	return rest, nil
+// complain prints an error as one line of standard error.
+func complain(env *Env, err error) {
+	fmt.Fprintf(env.Stderr, "ingot: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
 // readAll reads a file, or standard input for "-".

@@ -34,10 +34,10 @@ type difference struct {
 
 func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "compare-logits")
-	format := fs.String("o", "md", "output: md or json")
+	format := fs.String("o", "md", "output `format`: md or json")
 	var o engine.Options
-	engineFlags(fs, &o)
-	rest, err := parse(fs, args, 2, 2)
+	engineFlags(fs.FlagSet, &o)
+	rest, err := fs.parse(args, 2, 2)
 	if err != nil {
 		return err
 	}

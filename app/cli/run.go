@@ -28,13 +28,13 @@ type runOptions struct {
 func runRun(ctx context.Context, env *Env, args []string) error {
 	var o runOptions
 	fs := flags(env, "run")
-	engineFlags(fs, &o.engine)
-	sampling := samplingFlags(fs)
+	engineFlags(fs.FlagSet, &o.engine)
+	sampling := samplingFlags(fs.FlagSet)
 	fs.IntVar(&o.request.MaxTokens, "n", 0, "most `tokens` of an answer; 0: up to the end of the context")
-	fs.StringVar(&o.reasoning, "reasoning", "auto", "let the model think aloud: auto, on or off")
-	fs.StringVar(&o.system, "system", "", "instructions before the conversation")
+	fs.StringVar(&o.reasoning, "reasoning", "auto", "let the model think aloud; `when`: auto, on or off")
+	fs.StringVar(&o.system, "system", "", "`instructions` before the conversation")
 	fs.BoolVar(&o.verbose, "v", false, "print speed after each answer")
-	rest, err := parse(fs, args, 1, -1)
+	rest, err := fs.parse(args, 1, -1)
 	if err != nil {
 		return err
 	}

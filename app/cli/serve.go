@@ -14,15 +14,15 @@ import (
 func runServe(ctx context.Context, env *Env, args []string) error {
 	var o engine.Options
 	fs := flags(env, "serve")
-	engineFlags(fs, &o)
-	sampling := samplingFlags(fs)
+	engineFlags(fs.FlagSet, &o)
+	sampling := samplingFlags(fs.FlagSet)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on; beyond loopback a key is required")
 	port := fs.Int("port", 11500, "TCP `port`")
 	key := fs.String("api-key", "", "`key` that clients must send")
 	alias := fs.String("alias", "", "model `name` to answer to")
 	quiet := fs.Bool("q", false, "do not log requests")
 	fs.IntVar(&o.Slots, "np", 0, "`sequences` answered at once; 0: 1")
-	rest, err := parse(fs, args, 1, 1)
+	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err
 	}
@@ -75,18 +75,17 @@ func modelNames(alias, ref, path string) []string {
 func runEngine(ctx context.Context, env *Env, args []string) error {
 	var o engine.Options
 	fs := flags(env, "engine")
-	engineFlags(fs, &o)
-	sampling := samplingFlags(fs)
+	engineFlags(fs.FlagSet, &o)
+	sampling := samplingFlags(fs.FlagSet)
 	socket := fs.String("socket", "", "unix `socket` to serve")
 	alias := fs.String("alias", "", "model `name` to answer to")
 	fs.IntVar(&o.Slots, "np", 0, "`sequences` answered at once; 0: 1")
-	rest, err := parse(fs, args, 1, 1)
+	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err
 	}
 	if *socket == "" {
-		fs.Usage()
-		return errUsage
+		return fs.misuse("--socket is missing")
 	}
 	defaults, err := sampling()
 	if err != nil {

@@ -5,20 +5,29 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"ingot/engine"
 )
 
-func runTemplate(ctx context.Context, env *Env, args []string) error {
+func runTemplate(_ context.Context, env *Env, args []string) error {
 	fs := flags(env, "template")
-	file := fs.String("context", "", "JSON object with the template's variables (`FILE`, - for standard input)")
-	rest, err := parse(fs, args, 1, 1)
+	file := fs.String("context", "", "JSON object with the template's variables; `file`, or - for standard input")
+	at := fs.String("now", "", "`time` that the template is told, such as 2026-03-07T09:05:04Z; otherwise the present one")
+	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err
 	}
 	if *file == "" {
-		fs.Usage()
-		return errUsage
+		return fs.misuse("--context is missing")
+	}
+	var now func() time.Time
+	if *at != "" {
+		t, err := time.Parse(time.RFC3339, *at)
+		if err != nil {
+			return fmt.Errorf("--now is %q, expected a time such as 2026-03-07T09:05:04Z", *at)
+		}
+		now = func() time.Time { return t }
 	}
 	vars, err := readAll(env, *file)
 	if err != nil {
@@ -28,9 +37,9 @@ func runTemplate(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := engine.RenderTemplate(source, vars)
+	text, err := engine.RenderTemplate(source, vars, now)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", rest[0], err)
 	}
 	_, err = fmt.Fprint(env.Stdout, text)
 	return err

@@ -11,13 +11,12 @@ import (
 
 func runTokenize(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "tokenize")
-	model := fs.String("m", "", "model or vocabulary-only `FILE`")
-	if _, err := parse(fs, args, 0, 0); err != nil {
+	model := fs.String("m", "", "model or vocabulary-only `file`")
+	if _, err := fs.parse(args, 0, 0); err != nil {
 		return err
 	}
 	if *model == "" {
-		fs.Usage()
-		return errUsage
+		return fs.misuse("-m is missing")
 	}
 	path, err := env.Resolve(*model)
 	if err != nil {

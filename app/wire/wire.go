@@ -30,6 +30,7 @@ func Main(version string, args []string) int {
 	h := &house{paths: paths, version: version}
 	defer h.close()
 	env := &cli.Env{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: version, Resolve: h.resolve}
+	env.Library = func() (cli.Library, error) { return h.library() }
 	env.Window = func(ctx context.Context) error { return h.open(ctx, env) }
 	return cli.Main(ctx, env, args)
 }

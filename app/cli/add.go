@@ -1,0 +1,61 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"ingot/app/library"
+)
+
+func runAdd(ctx context.Context, env *Env, args []string) error {
+	rest, err := flags(env, "add").parse(args, 1, -1)
+	if err != nil {
+		return err
+	}
+	l, err := env.Library()
+	if err != nil {
+		return err
+	}
+	added := 0
+	for _, arg := range rest {
+		a, err := add(ctx, l, arg)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			complain(env, err)
+			continue
+		}
+		for _, f := range a.Failed {
+			complain(env, fmt.Errorf("add %s: %w", f.Path, f.Err))
+		}
+		for _, e := range a.Entries {
+			i := e.Info
+			fmt.Fprintf(env.Stdout, "added %s (%s, %s, %s)\n", e.Name, or(i.Architecture), or(i.Quantization), bytesText(i.FileBytes))
+			if i.Problem != "" {
+				fmt.Fprintf(env.Stderr, "ingot: %s cannot run here: %s\n", e.Name, i.Problem)
+			}
+		}
+		added += len(a.Entries)
+	}
+	if added == 0 {
+		return errReported
+	}
+	return nil
+}
+
+// add puts what an argument names into the library: a file or folder, or a model of another program's store.
+func add(ctx context.Context, l Library, arg string) (library.Added, error) {
+	_, err := os.Stat(arg)
+	if err == nil || strings.HasPrefix(arg, "~") || strings.HasPrefix(arg, ".") || strings.HasPrefix(arg, "/") ||
+		strings.HasSuffix(strings.ToLower(arg), ".gguf") && !strings.Contains(arg, ":") {
+		return l.Add(ctx, arg)
+	}
+	e, err := l.AddRef(ctx, arg)
+	if err != nil {
+		return library.Added{}, fmt.Errorf("add %s: %w", arg, err)
+	}
+	return library.Added{Entries: []library.Entry{e}}, nil
+}

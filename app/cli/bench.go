@@ -1,0 +1,295 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"ingot/engine"
+)
+
+// benchOptions are lists, as in llama-bench: every combination is one row.
+type benchOptions struct {
+	models                       wordList
+	prompts, gens, depths        intList
+	pairs                        pairList
+	batches, ubatches            intList
+	threads, gpuLayers           intList
+	repetitions                  int
+	format                       string
+	noWarmup, progress, noRepack bool
+}
+
+func (o *benchOptions) register(fs *flag.FlagSet) {
+	two := func(v flag.Value, short, long, usage string) {
+		fs.Var(v, short, usage)
+		fs.Var(v, long, usage)
+	}
+	two(&o.models, "m", "model", "`model` to measure: a path or a name")
+	two(&o.prompts, "p", "n-prompt", "prompt lengths in `tokens`; 512 where not given, 0: no such test")
+	two(&o.gens, "n", "n-gen", "answer lengths in `tokens`; 128 where not given, 0: no such test")
+	fs.Var(&o.pairs, "pg", "a prompt and an answer measured as one, `pp,tg` tokens")
+	two(&o.depths, "d", "n-depth", "`tokens` in the context before each test; 0 where not given")
+	two(&o.batches, "b", "batch-size", "`tokens` handed to the engine at once; 2048 where not given")
+	two(&o.ubatches, "ub", "ubatch-size", "most `tokens` computed at once; 512 where not given")
+	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given")
+	two(&o.gpuLayers, "ngl", "n-gpu-layers", "`layers` on graphics cards: taken for the sake of scripts, without effect in this build")
+	fs.IntVar(&o.repetitions, "r", 5, "`times` each test is run")
+	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
+	fs.StringVar(&o.format, "o", "md", "output `format`: md, csv, json or jsonl")
+	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
+	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped")
+	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
+	fs.BoolVar(&o.progress, "progress", false, "say on standard error what is being measured")
+}
+
+// benchTest is one row: gen tokens written after prompt tokens read after depth tokens held.
+type benchTest struct {
+	prompt, gen, depth     int
+	batch, ubatch, threads int
+}
+
+// name is what llama-bench calls it: pp512, tg128 @ d1024, pp512+tg128.
+func (t benchTest) name() string {
+	var parts []string
+	if t.prompt > 0 {
+		parts = append(parts, fmt.Sprintf("pp%d", t.prompt))
+	}
+	if t.gen > 0 {
+		parts = append(parts, fmt.Sprintf("tg%d", t.gen))
+	}
+	name := strings.Join(parts, "+")
+	if t.depth > 0 {
+		name += fmt.Sprintf(" @ d%d", t.depth)
+	}
+	return name
+}
+
+func runBench(ctx context.Context, env *Env, args []string) error {
+	var o benchOptions
+	fs := flags(env, "bench")
+	o.register(fs.FlagSet)
+	if _, err := fs.parse(args, 0, 0); err != nil {
+		return err
+	}
+	if len(o.models) == 0 {
+		return fs.misuse("-m is missing")
+	}
+	if err := oneOf("o", o.format, "md", "csv", "json", "jsonl"); err != nil {
+		return err
+	}
+	if o.repetitions < 1 {
+		return fmt.Errorf("-r is %d, expected at least 1", o.repetitions)
+	}
+	tests, err := o.tests()
+	if err != nil {
+		return err
+	}
+	for _, n := range o.gpuLayers {
+		if n > 0 {
+			fmt.Fprintf(env.Stderr, "ingot: -ngl has no effect: %s\n", noGPU)
+			break
+		}
+	}
+	paths := make([]string, len(o.models)) // all of them before the first is measured
+	for i, m := range o.models {
+		if paths[i], err = env.Resolve(m); err != nil {
+			return err
+		}
+	}
+	out := newBenchPrinter(env, &o)
+	out.begin()
+	for _, path := range paths {
+		if err := benchModel(ctx, env, path, &o, tests, out); err != nil {
+			return err
+		}
+	}
+	out.end()
+	return nil
+}
+
+// tests lists the combinations, grouped so that a model is opened as seldom as possible.
+func (o *benchOptions) tests() ([]benchTest, error) {
+	for _, l := range []struct {
+		name   string
+		values intList
+		least  int
+	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 1}} {
+		for _, n := range l.values {
+			if n < l.least {
+				return nil, fmt.Errorf("-%s is %d, expected at least %d", l.name, n, l.least)
+			}
+		}
+	}
+	var list []benchTest
+	for _, b := range o.batches.or(2048) {
+		for _, ub := range o.ubatches.or(512) {
+			for _, t := range o.threads.or(0) {
+				for _, d := range o.depths.or(0) {
+					base := benchTest{depth: d, batch: b, ubatch: ub, threads: t}
+					add := func(prompt, gen int) {
+						if t := base; prompt > 0 || gen > 0 {
+							t.prompt, t.gen = prompt, gen
+							list = append(list, t)
+						}
+					}
+					for _, p := range o.prompts.or(512) {
+						add(p, 0)
+					}
+					for _, g := range o.gens.or(128) {
+						add(0, g)
+					}
+					for _, pg := range o.pairs {
+						add(pg[0], pg[1])
+					}
+				}
+			}
+		}
+	}
+	if len(list) == 0 {
+		return nil, errors.New("nothing to measure: -p, -n and -pg are all 0")
+	}
+	return list, nil
+}
+
+func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, out *benchPrinter) error {
+	model, err := describeForBench(path)
+	if err != nil {
+		return err
+	}
+	for len(tests) > 0 {
+		group, cells := 0, 0
+		for group < len(tests) && tests[group].ubatch == tests[0].ubatch && tests[group].threads == tests[0].threads {
+			t := tests[group]
+			cells = max(cells, t.depth+t.prompt+t.gen)
+			group++
+		}
+		e, err := engine.Open(path, engine.Options{Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack})
+		if err != nil {
+			return err
+		}
+		for i, t := range tests[:group] {
+			if o.progress {
+				fmt.Fprintf(env.Stderr, "ingot: bench %d/%d: %s\n", i+1, group, t.name())
+			}
+			row := benchRow{model: model, test: t, began: time.Now().UTC()}
+			row.test.threads = e.Info().Threads
+			row.cpu = cpuOf(e)
+			if row.nanos, err = measure(ctx, e, t, o); err != nil {
+				e.Close()
+				return fmt.Errorf("%s: %w", t.name(), err)
+			}
+			out.row(&row)
+		}
+		e.Close()
+		tests = tests[group:]
+	}
+	return nil
+}
+
+// measure runs one test and returns the time of each repetition in nanoseconds. Every repetition starts from the same
+// state: depth tokens held, which are read once and gone back to.
+func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions) ([]int64, error) {
+	s, err := e.NewSession()
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	r := &benchRun{ctx: ctx, s: s, batch: t.batch, vocab: int32(e.Info().Vocab), random: rand.New(rand.NewPCG(1, 2))}
+	if !o.noWarmup {
+		if err := r.prompt(t.prompt); err != nil {
+			return nil, err
+		}
+		if err := r.generate(min(t.gen, 1)); err != nil {
+			return nil, err
+		}
+	}
+	nanos := make([]int64, o.repetitions)
+	for i := range nanos {
+		held := t.depth
+		if i == 0 {
+			held = 0 // the warm-up began with other tokens
+		}
+		if err := r.prompt(t.depth - s.Rewind(held)); err != nil {
+			return nil, err
+		}
+		s.Snapshot()
+		start := time.Now()
+		if err := r.prompt(t.prompt); err != nil {
+			return nil, err
+		}
+		if err := r.generate(t.gen); err != nil {
+			return nil, err
+		}
+		nanos[i] = max(time.Since(start).Nanoseconds(), 1)
+	}
+	return nanos, nil
+}
+
+// benchRun feeds a session random tokens: what they are does not change the work.
+type benchRun struct {
+	ctx    context.Context
+	s      *engine.Session
+	batch  int
+	vocab  int32
+	random *rand.Rand
+}
+
+// prompt reads n tokens, a batch at a time.
+func (r *benchRun) prompt(n int) error {
+	for n > 0 {
+		tokens := make([]int32, min(n, r.batch))
+		for i := range tokens {
+			tokens[i] = r.random.Int32N(r.vocab)
+		}
+		if err := r.feed(tokens); err != nil {
+			return err
+		}
+		n -= len(tokens)
+	}
+	return nil
+}
+
+// generate feeds n tokens one by one and waits for the logits after each, as an answer does.
+func (r *benchRun) generate(n int) error {
+	token := []int32{0}
+	for range n {
+		token[0] = r.random.Int32N(r.vocab)
+		if err := r.feed(token); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *benchRun) feed(tokens []int32) error {
+	if err := r.ctx.Err(); err != nil {
+		return err
+	}
+	return r.s.Feed(tokens, func([]float32) {})
+}
+
+// mean and deviation are those of a sample: the deviation of one value is 0.
+func mean(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += v
+	}
+	return sum / float64(len(x))
+}
+
+func deviation(x []float64) float64 {
+	if len(x) < 2 {
+		return 0
+	}
+	m, sum := mean(x), 0.0
+	for _, v := range x {
+		sum += (v - m) * (v - m)
+	}
+	return math.Sqrt(sum / float64(len(x)-1))
+}

@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ingot/engine"
+)
+
+// benchRow is one measured test.
+type benchRow struct {
+	model *benchModelInfo
+	cpu   string
+	test  benchTest
+	began time.Time
+	nanos []int64 // of each repetition
+}
+
+// benchModelInfo is what a row says about its model.
+type benchModelInfo struct {
+	path, kind        string
+	bytes, parameters int64 // of the tensors
+}
+
+func describeForBench(path string) (*benchModelInfo, error) {
+	info, err := engine.Inspect(path)
+	if err != nil {
+		return nil, err
+	}
+	contents, err := engine.ReadContents(path)
+	if err != nil {
+		return nil, err
+	}
+	m := &benchModelInfo{path: path, parameters: info.Parameters}
+	for _, t := range contents.Tensors {
+		m.bytes += t.Bytes
+	}
+	size := countText(info.Parameters)
+	for _, kv := range contents.Metadata {
+		if label, ok := kv.Value.(string); ok && kv.Key == "general.size_label" && label != "" {
+			size = label
+		}
+	}
+	m.kind = strings.Join([]string{info.Architecture, size, info.Quantization}, " ")
+	return m, nil
+}
+
+// cpuOf describes the processor as the engine uses it.
+func cpuOf(e *engine.Engine) string {
+	if cards := e.Status().Cards; len(cards) > 0 {
+		return cards[0].Description
+	}
+	return ""
+}
+
+// rates are the repetitions' tokens a second.
+func (r *benchRow) rates() []float64 {
+	out := make([]float64, len(r.nanos))
+	for i, n := range r.nanos {
+		out[i] = float64(r.test.prompt+r.test.gen) * 1e9 / float64(n)
+	}
+	return out
+}
+
+func (r *benchRow) times() []float64 {
+	out := make([]float64, len(r.nanos))
+	for i, n := range r.nanos {
+		out[i] = float64(n)
+	}
+	return out
+}
+
+// field is one column of the csv and json forms.
+type field struct {
+	name  string
+	value any
+}
+
+// fields are llama-bench's, in its order. Those about what this program does not have say so: no layers on a graphics
+// card, no mask of cores. Attention is computed blockwise (flash) always, caches are F16.
+func (r *benchRow) fields(version string) []field {
+	t, m := r.test, r.model
+	return []field{
+		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.cpu}, {"gpu_info", ""}, {"backends", "CPU"},
+		{"model_filename", m.path}, {"model_type", m.kind}, {"model_size", m.bytes}, {"model_n_params", m.parameters},
+		{"n_batch", t.batch}, {"n_ubatch", t.ubatch}, {"n_threads", t.threads}, {"cpu_mask", "0x0"}, {"cpu_strict", false}, {"poll", 0},
+		{"type_k", "f16"}, {"type_v", "f16"}, {"n_gpu_layers", 0}, {"n_cpu_moe", 0}, {"split_mode", "none"}, {"main_gpu", 0},
+		{"no_kv_offload", false}, {"flash_attn", 1}, {"devices", "none"}, {"tensor_split", "0.00"}, {"tensor_buft_overrides", "none"},
+		{"load_mode", "mmap"}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
+		{"n_prompt", t.prompt}, {"n_gen", t.gen}, {"n_depth", t.depth}, {"test_time", r.began.Format("2006-01-02T15:04:05Z")},
+		{"avg_ns", int64(mean(r.times()))}, {"stddev_ns", int64(deviation(r.times()))},
+		{"avg_ts", six(mean(r.rates()))}, {"stddev_ts", six(deviation(r.rates()))},
+	}
+}
+
+// six is a number with six decimals, in json too.
+func six(x float64) json.Number { return json.Number(fmt.Sprintf("%.6f", x)) }
+
+// buildName is the commit, or the version of a build that knows none.
+func buildName(version string) string {
+	if c := commit(); c != "unknown" {
+		return c
+	}
+	return version
+}
+
+// benchPrinter prints rows as they are measured, in the formats of llama-bench.
+type benchPrinter struct {
+	w       io.Writer
+	format  string
+	version string
+	columns []column
+	rows    int
+}
+
+// column is one of the md form; width below 0 aligns left.
+type column struct {
+	name  string
+	width int
+	text  func(*benchRow) string
+}
+
+func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
+	number := func(get func(benchTest) int) func(*benchRow) string {
+		return func(r *benchRow) string { return fmt.Sprint(get(r.test)) }
+	}
+	p := &benchPrinter{w: env.Stdout, format: o.format, version: env.Version}
+	p.columns = []column{
+		{"model", -30, func(r *benchRow) string { return r.model.kind }},
+		{"size", 10, func(r *benchRow) string { return binaryText(r.model.bytes) }},
+		{"params", 10, func(r *benchRow) string { return paramsText(r.model.parameters) }},
+		{"backend", -10, func(*benchRow) string { return "CPU" }},
+		{"threads", 7, number(func(t benchTest) int { return t.threads })},
+	}
+	if len(o.batches) > 0 {
+		p.columns = append(p.columns, column{"n_batch", 7, number(func(t benchTest) int { return t.batch })})
+	}
+	if len(o.ubatches) > 0 {
+		p.columns = append(p.columns, column{"n_ubatch", 8, number(func(t benchTest) int { return t.ubatch })})
+	}
+	p.columns = append(p.columns,
+		column{"test", 15, func(r *benchRow) string { return r.test.name() }},
+		column{"t/s", 20, func(r *benchRow) string { return fmt.Sprintf("%.2f ± %.2f", mean(r.rates()), deviation(r.rates())) }})
+	return p
+}
+
+func (p *benchPrinter) begin() {
+	switch p.format {
+	case "csv":
+		var names []string
+		for _, f := range (&benchRow{model: &benchModelInfo{}}).fields("") {
+			names = append(names, f.name)
+		}
+		fmt.Fprintln(p.w, strings.Join(names, ","))
+	case "json":
+		fmt.Fprintln(p.w, "[")
+	case "md":
+		p.line(func(c column) string { return c.name })
+		p.line(func(c column) string {
+			if c.width < 0 {
+				return strings.Repeat("-", -c.width)
+			}
+			return strings.Repeat("-", c.width-1) + ":"
+		})
+	}
+}
+
+// line prints one row of the md form.
+func (p *benchPrinter) line(text func(column) string) {
+	fmt.Fprint(p.w, "|")
+	for _, c := range p.columns {
+		fmt.Fprintf(p.w, " %*s |", c.width, text(c))
+	}
+	fmt.Fprintln(p.w)
+}
+
+func (p *benchPrinter) row(r *benchRow) {
+	switch p.format {
+	case "md":
+		p.line(func(c column) string { return c.text(r) })
+	case "csv":
+		var values []string
+		for _, f := range r.fields(p.version) {
+			text := fmt.Sprint(f.value)
+			if b, ok := f.value.(bool); ok {
+				text = map[bool]string{true: "1", false: "0"}[b]
+			}
+			values = append(values, `"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
+		}
+		fmt.Fprintln(p.w, strings.Join(values, ","))
+	case "json":
+		if p.rows > 0 {
+			fmt.Fprintln(p.w, ",")
+		}
+		fmt.Fprintf(p.w, "  {\n    %s\n  }", strings.Join(r.pairs(p.version), ",\n    "))
+	case "jsonl":
+		fmt.Fprintf(p.w, "{%s}\n", strings.Join(r.pairs(p.version), ", "))
+	}
+	p.rows++
+}
+
+// pairs are the members of a row's json object.
+func (r *benchRow) pairs(version string) []string {
+	var list []string
+	for _, f := range append(r.fields(version), field{"samples_ns", r.nanos}, field{"samples_ts", r.rates()}) {
+		value, err := json.Marshal(f.value)
+		if err != nil {
+			panic(err) // numbers and strings only
+		}
+		list = append(list, fmt.Sprintf("%q: %s", f.name, value))
+	}
+	return list
+}
+
+func (p *benchPrinter) end() {
+	switch p.format {
+	case "json":
+		if p.rows > 0 {
+			fmt.Fprintln(p.w)
+		}
+		fmt.Fprintln(p.w, "]")
+	case "md":
+		fmt.Fprintf(p.w, "\nbuild: %s (%d)\n", buildName(p.version), 0)
+	}
+}
+
+// binaryText and paramsText write sizes as llama-bench does.
+func binaryText(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+}
+
+func paramsText(n int64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.2f M", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f B", float64(n)/1e9)
+}

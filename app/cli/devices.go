@@ -1,0 +1,54 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"ingot/engine"
+)
+
+// noGPU is why no graphics card is ever listed.
+const noGPU = "GPU cards are not supported by this build yet."
+
+type deviceRow struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	MemoryTotal int64  `json:"memory_total"` // bytes
+	MemoryFree  int64  `json:"memory_free"`
+}
+
+func runDevices(_ context.Context, env *Env, args []string) error {
+	fs := flags(env, "devices")
+	format := fs.String("o", "text", "output `format`: text or json")
+	if _, err := fs.parse(args, 0, 0); err != nil {
+		return err
+	}
+	if err := oneOf("o", *format, "text", "json"); err != nil {
+		return err
+	}
+	cards, err := engine.Devices()
+	if err != nil {
+		return err
+	}
+	rows := []deviceRow{}
+	for _, c := range cards {
+		rows = append(rows, deviceRow{c.Name, c.Description, c.Total, c.Free})
+	}
+	if *format == "json" {
+		return writeJSON(env.Stdout, rows)
+	}
+	for _, r := range rows {
+		fmt.Fprintf(env.Stdout, "%s: %s, %s of memory, %s free\n", r.Name, r.Description, bytesText(r.MemoryTotal), bytesText(r.MemoryFree))
+	}
+	_, err = fmt.Fprintln(env.Stdout, noGPU)
+	return err
+}
+
+// writeJSON prints a value for programs, indented for people.
+func writeJSON(w interface{ Write([]byte) (int, error) }, v any) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
