@@ -7,6 +7,7 @@ import (
 	"ingot/engine/device"
 	"ingot/engine/gguf"
 	"ingot/engine/tensor"
+	"ingot/kernels/cpu"
 )
 
 // fileTypes names general.file_type, as converters write it.
@@ -131,3 +132,6 @@ func Devices() ([]Card, error) {
 	i := c.Info()
 	return []Card{{Name: i.Name, Description: i.Description, Total: i.Total, Free: i.Free, Load: -1}}, nil
 }
+
+// Cores is how many physical cores this process may use: the threads an engine starts by default.
+func Cores() int { return cpu.Cores() }
