@@ -70,8 +70,11 @@ func (h *house) database() (*storage.DB, error) {
 }
 
 func (h *house) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	if h.db != nil {
 		h.db.Close()
+		h.db = nil
 	}
 }
 
@@ -85,13 +88,17 @@ func (h *house) library() (*library.Library, error) {
 	return library.Open(db, library.Options{Inspect: inspect, Sample: h.sample}), nil
 }
 
-// resolve finds a model's file. What needs no library does not wait for the database, which a window may hold.
+// resolve finds a model's file. What needs no library does not wait for the database, which a window may hold; what
+// does lets go of it again, so that a model that is served by its name keeps no window from opening.
 func (h *house) resolve(ref string) (string, error) {
 	if ref == library.SourceSample {
 		return h.sample()
 	}
 	if st, err := os.Stat(ref); err == nil && !st.IsDir() {
 		return ref, nil
+	}
+	if h.db == nil {
+		defer h.close()
 	}
 	l, err := h.library()
 	if errors.Is(err, storage.ErrInUse) {
