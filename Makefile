@@ -1,0 +1,28 @@
+# make run and make test set this machine up themselves: git, make and Go are all that must be there.
+
+STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+.PHONY: run build headless test check bench clean
+
+run: ## build, then open the window; without a display the same conversation in the terminal
+	@scripts/build.sh auto
+	@bin/ingot $(ARGS)
+
+build: ## bin/ingot
+	@scripts/build.sh window
+
+headless: ## bin/ingot without the window: links neither X nor GL
+	@scripts/build.sh headless
+
+test:
+	@scripts/test.sh
+
+check: ## what a change must pass beside the tests
+	@scripts/check.sh $(STATICCHECK)
+
+bench: ## MODEL=path measures another model than the sample
+	@scripts/build.sh auto
+	@bin/ingot bench -m $(or $(MODEL),sample)
+
+clean:
+	rm -rf bin build
