@@ -47,7 +47,8 @@ const Title = "Ingot"
 // screen is one of the five.
 type screen interface {
 	Main() fyne.CanvasObject
-	Shown() // comes to the front
+	Shown()  // comes to the front
+	Hidden() // another does
 	Close()
 }
 
@@ -146,7 +147,7 @@ func (w *Window) sidebar() fyne.CanvasObject {
 		w.nav[i] = widget.NewButton(item.text, item.icon, widget.Nav, func() { w.Go(i) })
 		nav.Add(w.nav[i])
 	}
-	return widget.ColumnGrow(0, 3, brand, widget.Inset(0, theme.S, theme.M, theme.S, nav), widget.Inset(0, theme.L, theme.M, theme.L, widget.NewHairline()), w.side)
+	return widget.ColumnGrow(0, 2, brand, widget.Inset(0, theme.S, theme.M, theme.S, nav), w.side)
 }
 
 // Go shows a screen.
@@ -157,6 +158,9 @@ func (w *Window) Go(i int) {
 		}
 		return
 	}
+	if w.current >= 0 {
+		w.screens[w.current].Hidden()
+	}
 	w.current = i
 	for k, b := range w.nav {
 		b.Select(k == i)
@@ -165,7 +169,8 @@ func (w *Window) Go(i int) {
 	w.body.Objects = []fyne.CanvasObject{s.Main()}
 	w.side.Objects = nil
 	if i == screenChat {
-		w.side.Objects = []fyne.CanvasObject{w.chat.Side()}
+		line := widget.Inset(0, theme.L, 0, theme.L, widget.NewHairline())
+		w.side.Objects = []fyne.CanvasObject{widget.ColumnGrow(theme.M, 1, line, w.chat.Side())}
 	}
 	w.body.Refresh()
 	w.side.Refresh()

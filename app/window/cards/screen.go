@@ -18,6 +18,7 @@ import (
 type Screen struct {
 	stop    func()
 	state   live.State
+	shown   bool   // in front: else nothing is drawn
 	built   string // what is here, as drawn: rebuilt only when that changes
 	devices []*device
 	column  *fyne.Container
@@ -27,8 +28,13 @@ type Screen struct {
 // NewScreen builds the screen; it follows the engine until Close.
 func NewScreen(e live.Engine) *Screen {
 	s := &Screen{column: widget.Column(theme.XL)}
-	s.page = widget.NewPage(widget.Inset(20, theme.XL, theme.XL, theme.XL, widget.Measure(860, s.column)))
-	s.stop = live.Watch(e, nil, s.show)
+	s.page = widget.NewPage(860, theme.XL, 20, s.column)
+	s.stop = live.Watch(e, nil, func(st live.State) {
+		s.state = st
+		if s.shown {
+			s.show()
+		}
+	})
 	return s
 }
 
@@ -36,14 +42,20 @@ func NewScreen(e live.Engine) *Screen {
 func (s *Screen) Main() fyne.CanvasObject { return s.page }
 
 // Shown implements the window's screen.
-func (s *Screen) Shown() { s.show(s.state) }
+func (s *Screen) Shown() {
+	s.shown = true
+	s.show()
+}
+
+// Hidden implements the window's screen.
+func (s *Screen) Hidden() { s.shown = false }
 
 // Close stops following the engine.
 func (s *Screen) Close() { s.stop() }
 
-// show draws a state: numbers change every second, devices and layout rarely.
-func (s *Screen) show(st live.State) {
-	s.state = st
+// show draws the state: numbers change every second, devices and layout rarely.
+func (s *Screen) show() {
+	st := s.state
 	if shape := shapeOf(st); shape != s.built {
 		s.built = shape
 		s.build(st)
@@ -124,7 +136,7 @@ func newDevice(c live.Card) *device {
 	}
 	tag := widget.NewBadge()
 	tag.Set(c.Name, "")
-	d.object = widget.Stack(widget.NewPanel(theme.Raised, theme.Border, theme.Radius), widget.Pad(theme.L, widget.Column(theme.M,
+	d.object = widget.Stack(widget.NewPanel(theme.Sheet, theme.Border, theme.Radius), widget.Pad(theme.L, widget.Column(theme.M,
 		widget.RowGrow(theme.S, 1, tag, name, d.amount),
 		d.meter,
 		widget.RowGrow(theme.L, 1, legend, d.extra),
@@ -180,7 +192,7 @@ func topology(st live.State) fyne.CanvasObject {
 		if len(stage) > 0 && stage[0].Layers != "" {
 			title += "  ·  " + fmt.Sprintf(t.LayersF, stage[0].Layers)
 		}
-		row.Add(widget.Stack(widget.NewPanel(theme.Raised, theme.Border, theme.Radius),
+		row.Add(widget.Stack(widget.NewPanel(theme.Sheet, theme.Border, theme.Radius),
 			widget.Pad(theme.M, widget.Column(theme.S, widget.Caption(title).Cut(), lanes))))
 	}
 	return widget.Column(theme.S, row, widget.Note(t.TopologyHint))

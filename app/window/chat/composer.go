@@ -1,13 +1,10 @@
 package chat
 
 import (
-	"image/color"
 	"strings"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/driver/desktop"
-	ft "fyne.io/fyne/v2/theme"
 	fw "fyne.io/fyne/v2/widget"
 
 	"ingot/app/window/theme"
@@ -46,7 +43,7 @@ func newComposer() *composer {
 	c.entry.onEnter = c.send
 	c.entry.onEscape = c.escape
 	c.entry.OnChanged = func(string) { c.changed() }
-	c.entry.onFocus = func(on bool) {
+	c.entry.OnFocus = func(on bool) {
 		c.panel.Line = theme.Border
 		if on {
 			c.panel.Line = theme.Faint
@@ -57,7 +54,7 @@ func newComposer() *composer {
 	c.button = widget.NewButton("", theme.IconSend, widget.Primary, c.tap)
 	c.button.Round = true
 	c.panel = widget.NewPanel(theme.Raised, theme.Border, 18)
-	themed := container.NewThemeOverride(c.entry, bare{})
+	themed := widget.Bare(c.entry)
 
 	cancel := widget.NewButton(t.Cancel, theme.Icon{}, widget.Quiet, func() { c.cancelEdit() })
 	cancel.Small = true
@@ -189,34 +186,11 @@ func (l lineLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 
 func (l lineLayout) MinSize([]fyne.CanvasObject) fyne.Size { return fyne.NewSize(200, l.height()) }
 
-// bare is the running theme for an entry inside a panel: no box of its own.
-type bare struct{}
-
-func (bare) theme() fyne.Theme { return fyne.CurrentApp().Settings().Theme() }
-
-func (b bare) Color(name fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
-	if name == ft.ColorNameInputBackground || name == ft.ColorNameInputBorder {
-		name = theme.Clear
-	}
-	return b.theme().Color(name, v)
-}
-
-func (b bare) Font(s fyne.TextStyle) fyne.Resource     { return b.theme().Font(s) }
-func (b bare) Icon(n fyne.ThemeIconName) fyne.Resource { return b.theme().Icon(n) }
-
-func (b bare) Size(name fyne.ThemeSizeName) float32 {
-	if name == ft.SizeNameInputBorder {
-		return 0
-	}
-	return b.theme().Size(name)
-}
-
 // entry is an area whose Enter key does not write a line.
 type entry struct {
 	widget.Field
 	onEnter  func()
 	onEscape func()
-	onFocus  func(bool)
 }
 
 func newEntry() *entry {
@@ -241,18 +215,6 @@ func (e *entry) TypedKey(key *fyne.KeyEvent) {
 		return
 	}
 	e.Field.TypedKey(key)
-}
-
-// FocusGained and FocusLost tell the panel around the entry.
-func (e *entry) FocusGained() {
-	e.Field.FocusGained()
-	e.onFocus(true)
-}
-
-// FocusLost implements fyne.Focusable.
-func (e *entry) FocusLost() {
-	e.Field.FocusLost()
-	e.onFocus(false)
 }
 
 func shiftHeld() bool {

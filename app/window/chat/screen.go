@@ -122,6 +122,9 @@ func (s *Screen) UseModel(id string) {
 	s.pick(Model{ID: id, Name: id})
 }
 
+// Hidden implements the window's screen.
+func (s *Screen) Hidden() {}
+
 // Close ends answers on their way and stops listening.
 func (s *Screen) Close() {
 	for _, st := range s.streams {

@@ -54,10 +54,11 @@ func (d *details) show(m *Model) {
 	rows.Add(widget.NewHairline())
 	facts := widget.Column(theme.S)
 	for _, f := range factsOf(*m) {
-		facts.Add(widget.Column(0, widget.Caption(f[0]), widget.NewProse(widget.Style{Lead: 1.1}, widget.Run{Text: f[1]})))
+		value := widget.NewProse(widget.Style{Size: "helperText"}, widget.Run{Text: f[1]})
+		facts.Add(widget.RowTop(theme.S, 1, widget.Fixed(96, 0, widget.Note(f[0])), value))
 	}
 	rows.Add(facts)
-	d.holder.Objects = []fyne.CanvasObject{widget.NewPage(widget.Inset(theme.L, theme.L, theme.L, theme.L, rows))}
+	d.holder.Objects = []fyne.CanvasObject{widget.NewPage(0, theme.L, theme.L, rows)}
 	d.holder.Refresh()
 }
 

@@ -25,7 +25,7 @@ type row struct {
 
 func newRow(s *Screen, m Model) *row {
 	t := words.T()
-	r := &row{screen: s, model: m, panel: widget.NewPanel(theme.Raised, theme.Border, theme.Radius)}
+	r := &row{screen: s, model: m, panel: widget.NewPanel(theme.Sheet, theme.Border, theme.Radius)}
 	r.ExtendBaseWidget(r)
 	name := widget.Strong(m.Name).Cut()
 	line := widget.Caption(summary(m)).Cut()
@@ -97,7 +97,7 @@ func fitBadge(m Model) *widget.Badge {
 }
 
 func (r *row) paint() {
-	fill := theme.Raised
+	fill := theme.Sheet
 	switch {
 	case r.screen.selected == r.model.ID:
 		fill = theme.Selected

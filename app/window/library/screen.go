@@ -77,7 +77,7 @@ func NewScreen(deps Deps) *Screen {
 	addFolder := widget.NewButton(t.AddFolder, theme.IconFolder, widget.Plain, s.pickFolder)
 	head := widget.Inset(20, theme.XL, theme.M, theme.XL, widget.Column(theme.M,
 		widget.RowGrow(theme.S, 0, widget.Column(2, widget.Title(t.Library), widget.Note(t.LibraryIntro)), addFolder, addFile),
-		s.search,
+		widget.Box(s.search),
 	))
 	list := widget.ColumnGrow(0, 1, head, widget.Stack(s.feed, s.note))
 	s.main = widget.RowFill(0, 0, list, s.details.object)
@@ -91,6 +91,9 @@ func (s *Screen) Main() fyne.CanvasObject { return s.main }
 
 // Shown reads the list anew: files come and go behind the window's back.
 func (s *Screen) Shown() { s.reload() }
+
+// Hidden implements the window's screen.
+func (s *Screen) Hidden() {}
 
 // Close ends what is being read.
 func (s *Screen) Close() {

@@ -76,6 +76,9 @@ func (s *Screen) Main() fyne.CanvasObject { return s.page }
 // Shown implements the window's screen.
 func (s *Screen) Shown() { s.show() }
 
+// Hidden implements the window's screen.
+func (s *Screen) Hidden() {}
+
 // Close stops following the endpoint.
 func (s *Screen) Close() {
 	s.unlisten()
@@ -126,7 +129,7 @@ func (s *Screen) build() {
 		widget.RowGrow(theme.M, 1, widget.Fixed(110, 0, widget.Caption(t.ServerModel)), s.model),
 	)
 	access := widget.Section(t.Access,
-		widget.Column(theme.XS, widget.Setting(t.Port, "", 110, s.port), s.portBad),
+		widget.Column(theme.XS, widget.Setting(t.Port, "", 110, widget.Box(s.port)), s.portBad),
 		widget.RowGrow(theme.XL, 0, widget.Column(2, widget.NewLabel(t.Host), s.hostNote), s.host),
 		widget.RowGrow(theme.S, 0, widget.Column(2, widget.NewLabel(t.Key), s.key), s.copyKey, s.dropKey, s.newKey),
 	)
@@ -136,7 +139,7 @@ func (s *Screen) build() {
 		widget.Column(theme.S, widget.Strong(t.Example), s.example),
 		widget.Column(theme.S, widget.Strong(t.Requests), s.requests),
 	)
-	s.page = widget.NewPage(widget.Inset(20, theme.XL, theme.XL, theme.XL, widget.Measure(760, s.column)))
+	s.page = widget.NewPage(760, theme.XL, 20, s.column)
 }
 
 func index(b bool) int {
@@ -224,6 +227,7 @@ func (s *Screen) show() {
 		model = t.NoModel
 	}
 	s.model.Set(model)
+	s.model.SetColor(s.address.Color)
 	widget.SetVisible(s.portBad, !s.portOK())
 	s.hostNote.SetText("")
 	if s.config.Network {

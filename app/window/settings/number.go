@@ -20,11 +20,11 @@ type number struct {
 	set     func(text string) bool // false: not a value
 	bounds  string                 // " from 0 to 1"
 	problem string
-	changed func()
+	changed func(relayout bool)
 }
 
 func newNumber(text, placeholder, bounds string, set func(string) bool) *number {
-	n := &number{field: widget.NewField(text, placeholder), set: set, bounds: bounds, changed: func() {}}
+	n := &number{field: widget.NewField(text, placeholder), set: set, bounds: bounds, changed: func(bool) {}}
 	n.note = widget.NewProse(widget.Style{Size: "helperText", Color: theme.Bad})
 	n.note.Hide()
 	n.field.OnChanged = n.typed
@@ -37,14 +37,15 @@ func (n *number) typed(text string) {
 		n.problem = fmt.Sprintf(words.T().NumberBadF, n.name, n.bounds)
 	}
 	n.note.SetText(n.problem)
+	was := n.note.Visible()
 	widget.SetVisible(n.note, n.problem != "")
-	n.changed()
+	n.changed(was != n.note.Visible())
 }
 
 // row is the field with its name and what it does.
 func (n *number) row(name, about string) fyne.CanvasObject {
 	n.name = name
-	return widget.Column(theme.XS, widget.Setting(name, about, 110, n.field), n.note)
+	return widget.Column(theme.XS, widget.Setting(name, about, 110, widget.Box(n.field)), n.note)
 }
 
 // newWhole edits an integer. An empty field is 0, which stands for a default, unless 0 is a value like any other.

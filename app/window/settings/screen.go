@@ -102,6 +102,9 @@ func (s *Screen) Shown() {
 	})
 }
 
+// Hidden implements the window's screen.
+func (s *Screen) Hidden() {}
+
 // Close stops following the engine.
 func (s *Screen) Close() {
 	s.stop()
@@ -137,7 +140,7 @@ func (s *Screen) build() {
 	)
 	answers := widget.Section(t.AnswerSection,
 		widget.Setting(t.ReasoningLabel, t.ReasoningDefaultHint, 0, s.think),
-		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), s.system),
+		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), widget.Box(s.system)),
 		whole(&v.MaxTokens, 1, 1<<24).row(t.MaxTokensLabel, t.MaxTokensHint),
 		real(&v.Temperature, 0, 5).row(t.TemperatureLabel, t.TemperatureHint),
 		s.number(newWhole(&v.TopK, 0, 1<<20, "0")).row(t.TopKLabel, t.TopKHint),
@@ -154,10 +157,15 @@ func (s *Screen) build() {
 	folder := widget.NewProse(widget.Style{Size: theme.SizeCode}, widget.Run{Text: s.machine.Folder, Mono: true})
 	data := widget.Section(t.DataSection, widget.RowGrow(theme.XL, 0, widget.Column(2, widget.NewLabel(t.DataLabel), widget.Note(t.DataHint), folder), open))
 	column := widget.Column(theme.XL, widget.Title(t.Settings), engine, answers, look, data, widget.Note(fmt.Sprintf(t.VersionF, s.deps.Version)))
-	page := widget.NewPage(widget.Inset(20, theme.XL, theme.XL, theme.XL, widget.Measure(760, column)))
+	page := widget.NewPage(760, theme.XL, 20, column)
 	s.holder.Objects = []fyne.CanvasObject{page}
 	for _, f := range s.fields {
-		f.changed = func() { page.Refresh(); s.showBar() }
+		f.changed = func(relayout bool) {
+			if relayout {
+				page.Refresh()
+			}
+			s.showBar()
+		}
 	}
 	s.holder.Refresh()
 	s.showBar()
@@ -236,6 +244,7 @@ func (s *Screen) showBar() {
 			bad = f.problem
 		}
 	}
+	was := s.bar.Visible()
 	widget.SetVisible(s.bar, changed || bad != "")
 	running := s.engine.Phase == live.Ready || s.engine.Phase == live.Answering || s.engine.Phase == live.Loading
 	text, label := t.Unsaved, t.Apply
@@ -251,7 +260,10 @@ func (s *Screen) showBar() {
 	}
 	s.barText.Set(text)
 	s.apply.Set(label, theme.IconCheck)
-	s.main.Refresh()
+	s.bar.Refresh()
+	if was != s.bar.Visible() {
+		s.main.Layout.Layout(s.main.Objects, s.main.Size())
+	}
 }
 
 // applyNow saves, and loads the model again where the engine must know.

@@ -10,8 +10,9 @@ import (
 // Colour names of our own, beside Fyne's.
 const (
 	Side       fyne.ThemeColorName = "ingotSide"       // sidebar and status strip
-	Surface    fyne.ThemeColorName = "ingotSurface"    // cards, bubbles, code
-	Raised     fyne.ThemeColorName = "ingotRaised"     // what lies on a surface
+	Surface    fyne.ThemeColorName = "ingotSurface"    // bubbles, code, tracks
+	Sheet      fyne.ThemeColorName = "ingotSheet"      // cards of forms and lists
+	Raised     fyne.ThemeColorName = "ingotRaised"     // controls, menus: what lies on top
 	Border     fyne.ThemeColorName = "ingotBorder"     // hairlines and outlines
 	Text       fyne.ThemeColorName = "ingotText"       // what is read
 	Muted      fyne.ThemeColorName = "ingotMuted"      // captions, labels
@@ -43,6 +44,7 @@ var light = complete(palette{
 	theme.ColorNameBackground: hex(0xFFFFFFFF),
 	Side:                      hex(0xF7F6F4FF),
 	Surface:                   hex(0xF5F4F1FF),
+	Sheet:                     hex(0xFFFFFFFF),
 	Raised:                    hex(0xFFFFFFFF),
 	Border:                    hex(0xE4E1DCFF),
 	Text:                      hex(0x201E1CFF),
@@ -71,9 +73,10 @@ var light = complete(palette{
 var dark = complete(palette{
 	theme.ColorNameBackground: hex(0x1B1A19FF),
 	Side:                      hex(0x151413FF),
-	Surface:                   hex(0x252321FF),
-	Raised:                    hex(0x2D2A28FF),
-	Border:                    hex(0x36322FFF),
+	Surface:                   hex(0x272523FF),
+	Sheet:                     hex(0x211F1EFF),
+	Raised:                    hex(0x34302DFF),
+	Border:                    hex(0x3A3633FF),
 	Text:                      hex(0xECE9E5FF),
 	Muted:                     hex(0xA59F97FF),
 	Faint:                     hex(0x6F6963FF),
@@ -88,7 +91,7 @@ var dark = complete(palette{
 	BadSoft:                   hex(0x3D2522FF),
 	Hover:                     hex(0xFFFFFF0F),
 	Pressed:                   hex(0xFFFFFF1F),
-	Selected:                  hex(0x2B2826FF),
+	Selected:                  hex(0x312E2BFF),
 	Mark:                      hex(0xE08F5C4D),
 	Clear:                     hex(0x00000000),
 	CodeWord:                  hex(0xD79BDDFF),

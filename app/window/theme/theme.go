@@ -72,7 +72,7 @@ func (t *Theme) Size(name fyne.ThemeSizeName) float32 {
 	case theme.SizeNameCaptionText, SizeSmall:
 		return 12
 	case SizeCode:
-		return 12.9 // at 13 the toolkit rounds the row's height below the face's descent
+		return 13.5 // up to 13 the toolkit rounds a row's height below what the face's g and ( need
 	case theme.SizeNameSubHeadingText:
 		return 16
 	case theme.SizeNameHeadingText, SizeTitle:

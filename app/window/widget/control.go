@@ -3,7 +3,6 @@ package widget
 import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
-	"fyne.io/fyne/v2/container"
 	"fyne.io/fyne/v2/driver/desktop"
 	ft "fyne.io/fyne/v2/theme"
 	fw "fyne.io/fyne/v2/widget"
@@ -268,40 +267,3 @@ func (c *choiceCell) Tapped(*fyne.PointEvent) {
 		c.choice.OnChanged(c.index)
 	}
 }
-
-// Page scrolls content down whose height follows from the width.
-type Page struct {
-	fw.BaseWidget
-	content fyne.CanvasObject
-	holder  *fyne.Container
-	scroll  *container.Scroll
-}
-
-// NewPage makes a page.
-func NewPage(content fyne.CanvasObject) *Page {
-	p := &Page{content: content}
-	p.ExtendBaseWidget(p)
-	p.holder = &fyne.Container{Layout: pageLayout{p}, Objects: []fyne.CanvasObject{content}}
-	p.scroll = container.NewVScroll(p.holder)
-	return p
-}
-
-// CreateRenderer implements fyne.Widget.
-func (p *Page) CreateRenderer() fyne.WidgetRenderer { return &pageRenderer{p} }
-
-type pageRenderer struct{ page *Page }
-
-func (r *pageRenderer) Destroy()                     {}
-func (r *pageRenderer) MinSize() fyne.Size           { return fyne.NewSize(100, 60) }
-func (r *pageRenderer) Objects() []fyne.CanvasObject { return []fyne.CanvasObject{r.page.scroll} }
-func (r *pageRenderer) Layout(size fyne.Size)        { r.page.scroll.Resize(size) }
-func (r *pageRenderer) Refresh()                     { r.page.scroll.Refresh() }
-
-// pageLayout takes its height from the width of the scroll around it.
-type pageLayout struct{ page *Page }
-
-func (l pageLayout) MinSize(objects []fyne.CanvasObject) fyne.Size {
-	return fyne.NewSize(0, HeightOf(objects[0], l.page.Size().Width))
-}
-
-func (l pageLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) { objects[0].Resize(size) }

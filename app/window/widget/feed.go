@@ -46,12 +46,17 @@ type Feed struct {
 
 // NewFeed makes an empty feed, at the bottom.
 func NewFeed(build func(i int) Item, estimate func(i int, width float32) float32) *Feed {
-	f := &Feed{Build: build, Estimate: estimate, items: map[int]Item{}, stick: true}
+	f := &Feed{}
+	f.setUp(build, estimate)
 	f.ExtendBaseWidget(f)
+	return f
+}
+
+func (f *Feed) setUp(build func(i int) Item, estimate func(i int, width float32) float32) {
+	f.Build, f.Estimate, f.items, f.stick = build, estimate, map[int]Item{}, true
 	f.layer = &fyne.Container{}
 	f.clip = container.NewClip(f.layer)
 	f.bar = newFeedBar(f)
-	return f
 }
 
 // Reset drops every item and shows n new ones, from the bottom.
@@ -234,6 +239,7 @@ func (f *Feed) arrange() {
 		clear(f.measured)
 		f.estimateAll()
 	}
+	f.stick = f.stick && !f.FromTop
 	n := len(f.heights)
 	f.layer.Objects = f.layer.Objects[:0]
 	if n == 0 {

@@ -1,14 +1,21 @@
 package widget
 
 import (
+	"image/color"
+
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
+	ft "fyne.io/fyne/v2/theme"
 	fw "fyne.io/fyne/v2/widget"
+
+	"ingot/app/window/theme"
 )
 
 // Field is a line of input. Escape gives the focus back.
 type Field struct {
 	fw.Entry
-	self fyne.Widget // the widget that embeds this one: what the toolkit knows
+	OnFocus func(bool)
+	self    fyne.Widget // the widget that embeds this one: what the toolkit knows
 }
 
 // ExtendBaseWidget remembers which widget the toolkit knows this one by.
@@ -36,6 +43,60 @@ func NewArea(text, placeholder string, rows int) *Field {
 	f.SetPlaceHolder(placeholder)
 	f.SetText(text)
 	return f
+}
+
+// Box sets a field in a panel that takes the accent while the field has the focus.
+func Box(f *Field) *fyne.Container {
+	panel := NewPanel(theme.Raised, theme.Border, theme.RadiusSmall+1)
+	f.OnFocus = func(on bool) {
+		panel.Line = theme.Border
+		if on {
+			panel.Line = theme.Accent
+		}
+		panel.Refresh()
+	}
+	return Stack(panel, Inset(-2, 2, -2, 2, Bare(f)))
+}
+
+// Bare shows an entry without a box of its own.
+func Bare(o fyne.CanvasObject) fyne.CanvasObject { return container.NewThemeOverride(o, bare{}) }
+
+// bare is the running theme without an entry's box.
+type bare struct{}
+
+func (bare) theme() fyne.Theme { return fyne.CurrentApp().Settings().Theme() }
+
+func (b bare) Color(name fyne.ThemeColorName, v fyne.ThemeVariant) color.Color {
+	if name == ft.ColorNameInputBackground || name == ft.ColorNameInputBorder {
+		name = theme.Clear
+	}
+	return b.theme().Color(name, v)
+}
+
+func (b bare) Font(s fyne.TextStyle) fyne.Resource     { return b.theme().Font(s) }
+func (b bare) Icon(n fyne.ThemeIconName) fyne.Resource { return b.theme().Icon(n) }
+
+func (b bare) Size(name fyne.ThemeSizeName) float32 {
+	if name == ft.SizeNameInputBorder {
+		return 0
+	}
+	return b.theme().Size(name)
+}
+
+// FocusGained tells OnFocus.
+func (f *Field) FocusGained() {
+	f.Entry.FocusGained()
+	if f.OnFocus != nil {
+		f.OnFocus(true)
+	}
+}
+
+// FocusLost tells OnFocus.
+func (f *Field) FocusLost() {
+	f.Entry.FocusLost()
+	if f.OnFocus != nil {
+		f.OnFocus(false)
+	}
 }
 
 // TypedKey gives the focus back on Escape.
@@ -70,7 +131,7 @@ func Section(title string, rows ...fyne.CanvasObject) *fyne.Container {
 		}
 		body.Add(Inset(12, 16, 12, 16, r))
 	}
-	box := Stack(NewPanel("ingotRaised", "ingotBorder", 10), body)
+	box := Stack(NewPanel(theme.Sheet, theme.Border, theme.Radius), body)
 	if title == "" {
 		return box
 	}

@@ -29,6 +29,11 @@ func RowFill(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Containe
 	return &fyne.Container{Layout: &rowLayout{gap: gap, grow: grow, fill: true}, Objects: objects}
 }
 
+// RowTop is a RowGrow whose objects begin at the same height.
+func RowTop(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Container {
+	return &fyne.Container{Layout: &rowLayout{gap: gap, grow: grow, top: true}, Objects: objects}
+}
+
 // Inset leaves space around one object.
 func Inset(top, right, bottom, left float32, o fyne.CanvasObject) *fyne.Container {
 	return &fyne.Container{Layout: &insetLayout{top, right, bottom, left}, Objects: []fyne.CanvasObject{o}}
@@ -107,6 +112,7 @@ type rowLayout struct {
 	gap  float32
 	grow int
 	fill bool
+	top  bool
 }
 
 // widths gives each visible object its width in a row of the given width.
@@ -143,7 +149,11 @@ func (l *rowLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
 		if !l.fill {
 			h = min(HeightOf(o, w), h)
 		}
-		o.Move(fyne.NewPos(x, (size.Height-h)/2))
+		y := (size.Height - h) / 2
+		if l.top {
+			y = 0
+		}
+		o.Move(fyne.NewPos(x, y))
 		o.Resize(fyne.NewSize(w, h))
 		x += w + l.gap
 	}

@@ -110,6 +110,6 @@ var English = Table{
 	DataLabel: "Folder", DataHint: "Conversations, the library and settings.",
 	OpenFolder: "Open folder", Apply: "Apply", ApplyRestart: "Apply and reload the model", Revert: "Undo changes", Saved: "Saved",
 	SavedRestart: "Saved. The model is loading with the new settings.", NumberBadF: "%s must be a number%s.", Automatic: "automatic",
-	NotNow: "Not now", Unsaved: "Changes are not saved yet.", UnsavedRestart: "These changes load the model again, which takes a moment.",
+	NotNow: "Not now", Unsaved: "Not saved yet.", UnsavedRestart: "The model will be loaded again.",
 	AllCards: "All cards", VersionF: "Ingot %s", BoundsF: " from %s to %s", Random: "random",
 }
