@@ -16,7 +16,7 @@ func (s *Screen) send(text string) {
 		return
 	}
 	m, ok := s.picked()
-	if !ok && len(s.picks) == 0 {
+	if !ok && len(s.picks) == 0 && s.picksRead { // before the list is read, the default model answers
 		s.composer.set(text)
 		s.deps.OpenLibrary()
 		return

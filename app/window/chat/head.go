@@ -70,26 +70,23 @@ func (h *head) engine(live.State) {}
 // menu lists the models.
 func (h *head) menu() {
 	t := words.T()
-	var items []*fyne.MenuItem
+	var entries []widget.Choose
 	current, _ := h.screen.picked()
 	for _, m := range h.screen.picks {
-		label := m.Name
+		detail := m.Detail
 		switch {
 		case m.Missing:
-			label += "   " + t.ModelMissing
+			detail = t.ModelMissing
 		case m.Sample:
-			label += "   " + t.SampleTag
-		case m.Detail != "":
-			label += "   " + m.Detail
+			detail = t.SampleTag
 		}
-		it := fyne.NewMenuItem(label, func() { h.screen.pick(m) })
-		it.Disabled = m.Missing
-		it.Checked = m.ID == current.ID
-		items = append(items, it)
+		entries = append(entries, widget.Choose{
+			Text: m.Name, Detail: detail, Checked: m.ID == current.ID, Disabled: m.Missing, OnTap: func() { h.screen.pick(m) },
+		})
 	}
-	if len(items) > 0 {
-		items = append(items, fyne.NewMenuItemSeparator())
+	if len(entries) > 0 {
+		entries = append(entries, widget.Choose{})
 	}
-	items = append(items, fyne.NewMenuItem(t.AddModels, h.screen.deps.OpenLibrary))
-	widget.ShowMenuUnder(h.picker, items...)
+	entries = append(entries, widget.Choose{Text: t.AddModels, Icon: theme.IconPlus, OnTap: h.screen.deps.OpenLibrary})
+	widget.ShowMenuUnder(h.picker, entries...)
 }

@@ -47,7 +47,7 @@ func newHello(s *Screen) *hello {
 func (h *hello) show() {
 	t := words.T()
 	m, ok := h.screen.picked()
-	none := !ok && len(h.screen.picks) == 0 && !h.screen.models.Busy()
+	none := !ok && len(h.screen.picks) == 0 && h.screen.picksRead
 	h.greeting.Set(t.Greeting)
 	using := ""
 	switch {

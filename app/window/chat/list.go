@@ -195,7 +195,7 @@ func newRow(l *list, s Summary) *row {
 	r.more.Small = true
 	if l.naming == s.ID && s.ID != 0 {
 		r.name = newNameEntry(s.Title, func(title string) { l.renamed(s, title) })
-		r.all = widget.Stack(r.name)
+		r.all = widget.Box(&r.name.Field)
 		return r
 	}
 	r.all = widget.Stack(r.panel, widget.Inset(0, 2, 0, 10, widget.RowGrow(2, 0, r.label, r.more)))
@@ -204,7 +204,12 @@ func newRow(l *list, s Summary) *row {
 }
 
 // HeightFor implements widget.Item.
-func (r *row) HeightFor(float32) float32 { return rowHeight }
+func (r *row) HeightFor(float32) float32 {
+	if r.name != nil {
+		return r.name.MinSize().Height
+	}
+	return rowHeight
+}
 
 // CreateRenderer implements fyne.Widget.
 func (r *row) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(r.all) }
@@ -248,8 +253,8 @@ func (r *row) menu() {
 func (r *row) menuAt(pos fyne.Position) {
 	t := words.T()
 	widget.ShowMenu(r, pos,
-		fyne.NewMenuItem(t.Rename, func() { r.list.rename(r.chat) }),
-		fyne.NewMenuItem(t.Delete, func() { r.list.delete(r.chat) }),
+		widget.Choose{Text: t.Rename, Icon: theme.IconPencil, OnTap: func() { r.list.rename(r.chat) }},
+		widget.Choose{Text: t.Delete, Icon: theme.IconTrash, Danger: true, OnTap: func() { r.list.delete(r.chat) }},
 	)
 }
 

@@ -50,6 +50,7 @@ type Screen struct {
 	models    live.Loader[[]Model]
 	picks     []Model
 	picksErr  error
+	picksRead bool
 	unwatch   func()
 	unlisten  []func()
 	selection widget.Selection
@@ -358,7 +359,7 @@ func (s *Screen) engineChanged(st live.State) {
 // reloadModels reads the picker's list again.
 func (s *Screen) reloadModels() {
 	s.models.Load(s.deps.Models.List, func(all []Model, err error) {
-		s.picks, s.picksErr = all, err
+		s.picks, s.picksErr, s.picksRead = all, err, true
 		s.head.show()
 		s.hello.show()
 	})

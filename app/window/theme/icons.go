@@ -64,7 +64,9 @@ type drawn struct {
 }
 
 // Name carries the colour: Fyne caches rasters by name.
-func (d *drawn) Name() string { return d.icon.name + "-" + css(d.color)[1:] + ".svg" }
+func (d *drawn) Name() string {
+	return d.icon.name + "-" + strings.TrimPrefix(css(d.color), "#") + ".svg"
+}
 
 func (d *drawn) Content() []byte {
 	body := strings.ReplaceAll(d.icon.body, "currentColor", css(d.color))
@@ -73,6 +75,9 @@ func (d *drawn) Content() []byte {
 }
 
 func css(name fyne.ThemeColorName) string {
-	r, g, b, _ := Color(name).RGBA()
+	r, g, b, a := Color(name).RGBA()
+	if a == 0 {
+		return "none"
+	}
 	return fmt.Sprintf("#%02x%02x%02x", r>>8, g>>8, b>>8)
 }

@@ -55,7 +55,7 @@ func Box(f *Field) *fyne.Container {
 		}
 		panel.Refresh()
 	}
-	return Stack(panel, Inset(-2, 2, -2, 2, Bare(f)))
+	return Stack(panel, Inset(-2, 2, -2, 2, Bare(f.self)))
 }
 
 // Bare shows an entry without a box of its own.
