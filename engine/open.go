@@ -80,13 +80,16 @@ func bind(f *gguf.File) (arch.Model, []device.Weight, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if len(f.Tensors()) == 0 {
+		return nil, nil, errors.New("the file holds a vocabulary and no weights")
+	}
 	h := model.Common()
-	err = h.Bind(func(name string) ([]int64, bool) {
-		t, ok := f.Tensor(name)
-		if !ok {
-			return nil, false
+	err = h.Bind(func(yield func(string, []int64) bool) {
+		for _, t := range f.Tensors() {
+			if !yield(t.Name, t.Shape) {
+				return
+			}
 		}
-		return t.Shape, true
 	})
 	if err != nil {
 		return nil, nil, err

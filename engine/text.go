@@ -17,7 +17,7 @@ type textStream struct {
 	shown  map[int32]bool // control tokens whose text counts
 	stop   []string
 	held   string // text that may be the start of a stop string
-	inside bool // the last piece was thought
+	inside bool   // the last piece was thought
 }
 
 func newTextStream(v *token.Vocab, r *chat.Reader, shown map[int32]bool, stop []string) *textStream {

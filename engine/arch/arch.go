@@ -67,20 +67,27 @@ func New(m Meta, vocab int) (Model, error) {
 	}
 	r := &reader{meta: m, arch: name}
 	var model Model
-	func() {
-		// A constructor computes sizes from parameters that may be wrong; the first error is what counts.
-		defer func() {
-			if p := recover(); p != nil && len(r.errs) == 0 {
-				panic(p)
-			}
-		}()
-		model = build(r.start(vocab))
-	}()
+	if r.start(vocab); len(r.errs) == 0 {
+		model = build(r)
+	}
 	if len(r.errs) > 0 {
-		return nil, fmt.Errorf("%w: %w", ErrParameter, errors.Join(r.errs...))
+		return nil, fmt.Errorf("%w: %w", ErrParameter, sentence(r.errs))
 	}
 	return model, nil
 }
+
+// sentence joins errors in one line.
+type sentence []error
+
+func (s sentence) Error() string {
+	var texts []string
+	for _, e := range s {
+		texts = append(texts, e.Error())
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (s sentence) Unwrap() []error { return s }
 
 // Hyper is what every architecture has: sizes, and the weights and states it declared.
 type Hyper struct {
@@ -88,6 +95,7 @@ type Hyper struct {
 	Vocab        int
 	Dim          int // embedding length
 	Layers       int // of the main stack
+	Blocks       int // in the file: the main stack, then blocks for drafting
 	TrainContext int
 	Heads        int
 	KVHeads      int

@@ -3,19 +3,34 @@ package arch
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
+	"strconv"
 	"strings"
 )
 
 // ErrTensors is returned when a file's tensors are not the ones its architecture needs.
 var ErrTensors = errors.New("the file's tensors do not fit its architecture")
 
-// Bind compares the declared weights with the file's tensors and marks optional ones that are absent. The error
-// names every tensor that is missing or misshapen, with the shape expected and the one found.
-func (h *Hyper) Bind(find func(name string) (shape []int64, ok bool)) error {
+// Bind compares the declared weights with the file's tensors (name, shape) and marks optional ones that are absent.
+// The error names the tensors that are missing or misshapen, with the shape expected and the one found, and those
+// that the architecture would leave out: a bias that nobody adds makes a model that talks nonsense.
+func (h *Hyper) Bind(tensors iter.Seq2[string, []int64]) error {
+	found := map[string][]int64{}
+	var extra []string // in the order of the file
+	declared := map[string]bool{}
+	for _, w := range h.Weights {
+		declared[w.Name] = true
+	}
+	for name, shape := range tensors {
+		found[name] = shape
+		if !declared[name] && !h.idle(name) {
+			extra = append(extra, fmt.Sprintf("%s is not part of %s", name, h.Arch))
+		}
+	}
 	var wrong []string
 	for _, w := range h.Weights {
-		shape, ok := find(w.Name)
+		shape, ok := found[w.Name]
 		switch {
 		case !ok && w.Optional:
 			w.Absent = true
@@ -25,6 +40,7 @@ func (h *Hyper) Bind(find func(name string) (shape []int64, ok bool)) error {
 			wrong = append(wrong, fmt.Sprintf("%s has shape %v, expected %v", w.Name, shape, w.Shape))
 		}
 	}
+	wrong = append(wrong, extra...)
 	if len(wrong) == 0 {
 		return nil
 	}
@@ -34,6 +50,18 @@ func (h *Hyper) Bind(find func(name string) (shape []int64, ok bool)) error {
 		wrong = wrong[:8]
 	}
 	return fmt.Errorf("%w: %s%s", ErrTensors, strings.Join(wrong, "; "), more)
+}
+
+// idle tells whether a tensor may be left out: of the blocks for drafting, and the rotation tables of old converters,
+// which hold what rope computes.
+func (h *Hyper) idle(name string) bool {
+	rest, ok := strings.CutPrefix(name, "blk.")
+	if !ok {
+		return false
+	}
+	block, rest, _ := strings.Cut(rest, ".")
+	n, err := strconv.Atoi(block)
+	return err == nil && (n >= h.Layers && n < h.Blocks || strings.HasPrefix(rest, "attn_rot_embd"))
 }
 
 // trim drops trailing dimensions of 1: a vector is written as [n] or [n, 1].

@@ -17,14 +17,14 @@ func rsqrt(n int) float32 { return float32(1 / math.Sqrt(float64(n))) }
 type attention struct {
 	norm               *graph.Weight
 	q, k, v, out       *graph.Weight
-	qBias, kBias       *graph.Weight // Qwen2; optional
+	qBias, kBias       *graph.Weight // optional; Qwen2 has these three
 	vBias, outBias     *graph.Weight
 	qNorm, kNorm       *graph.Weight // Qwen3: RMSNorm of each head before the rotation
 	cache              *graph.State
 	heads, kvHeads, hd int
 }
 
-func (h *Hyper) attention(i int, biases, headNorms bool) attention {
+func (h *Hyper) attention(i int, headNorms bool) attention {
 	hd := h.HeadDim
 	a := attention{
 		norm: h.Weight(name(i, "attn_norm.weight"), graph.Split{}, h.Dim),
@@ -35,12 +35,11 @@ func (h *Hyper) attention(i int, biases, headNorms bool) attention {
 
 		heads: h.Heads, kvHeads: h.KVHeads, hd: hd,
 	}
-	if biases {
-		a.qBias = h.Optional(nil, name(i, "attn_q.bias"), graph.Split{Kind: graph.AlongAxis, Unit: hd}, hd*h.Heads)
-		a.kBias = h.Optional(nil, name(i, "attn_k.bias"), graph.Split{Kind: graph.AlongAxis, Unit: hd}, hd*h.KVHeads)
-		a.vBias = h.Optional(nil, name(i, "attn_v.bias"), graph.Split{Kind: graph.AlongAxis, Unit: hd}, hd*h.KVHeads)
-		a.outBias = h.Optional(nil, name(i, "attn_output.bias"), graph.Split{}, h.Dim)
-	}
+	perHead := graph.Split{Kind: graph.AlongAxis, Unit: hd}
+	a.qBias = h.Optional(nil, name(i, "attn_q.bias"), perHead, hd*h.Heads)
+	a.kBias = h.Optional(nil, name(i, "attn_k.bias"), perHead, hd*h.KVHeads)
+	a.vBias = h.Optional(nil, name(i, "attn_v.bias"), perHead, hd*h.KVHeads)
+	a.outBias = h.Optional(nil, name(i, "attn_output.bias"), graph.Split{}, h.Dim)
 	if headNorms {
 		a.qNorm = h.Weight(name(i, "attn_q_norm.weight"), graph.Split{}, hd)
 		a.kNorm = h.Weight(name(i, "attn_k_norm.weight"), graph.Split{}, hd)
@@ -51,7 +50,7 @@ func (h *Hyper) attention(i int, biases, headNorms bool) attention {
 
 // forward adds attention of x to x.
 func (a *attention) forward(b *graph.Builder, h *Hyper, x *graph.Value) *graph.Value {
-	n := b.Norm(x, a.norm, h.Eps)
+	n := b.Name(graph.AttnNorm, b.Norm(x, a.norm, h.Eps))
 	q := b.Heads(b.Linear(n, a.q, a.qBias), 0, a.heads, a.hd, a.hd)
 	k := b.Heads(b.Linear(n, a.k, a.kBias), 0, a.kvHeads, a.hd, a.hd)
 	v := b.Linear(n, a.v, a.vBias)
@@ -60,11 +59,14 @@ func (a *attention) forward(b *graph.Builder, h *Hyper, x *graph.Value) *graph.V
 	}
 	q, k = b.Rotate(q, h.Rope), b.Rotate(k, h.Rope)
 	o := b.Attention(q, k, v, nil, a.cache, graph.Attention{Heads: a.heads, KVHeads: a.kvHeads, Dim: a.hd, Scale: rsqrt(a.hd)})
-	return b.Add(b.Linear(o, a.out, a.outBias), x)
+	return b.Name(graph.FFNIn, b.Add(b.Name(graph.AttnOut, b.Linear(o, a.out, a.outBias)), x))
 }
 
 // swiglu is the gated feed-forward block silu(x Wg) * (x Wu) Wd (Shazeer 2020, arXiv 2002.05202).
-type swiglu struct{ gate, up, down *graph.Weight }
+type swiglu struct {
+	gate, up, down             *graph.Weight
+	gateBias, upBias, downBias *graph.Weight // optional; a few Llamas have them
+}
 
 // swiglu declares the three matrices; suffix tells a shared expert's from a layer's own.
 func (h *Hyper) swiglu(i, ff int, suffix string) swiglu {
@@ -72,12 +74,28 @@ func (h *Hyper) swiglu(i, ff int, suffix string) swiglu {
 		gate: h.Weight(name(i, "ffn_gate"+suffix+".weight"), graph.Columns(256), h.Dim, ff),
 		up:   h.Weight(name(i, "ffn_up"+suffix+".weight"), graph.Columns(256), h.Dim, ff),
 		down: h.Weight(name(i, "ffn_down"+suffix+".weight"), graph.RowsOf(256), ff, h.Dim),
+
+		gateBias: h.Optional(nil, name(i, "ffn_gate"+suffix+".bias"), graph.Split{Kind: graph.AlongAxis, Unit: 256}, ff),
+		upBias:   h.Optional(nil, name(i, "ffn_up"+suffix+".bias"), graph.Split{Kind: graph.AlongAxis, Unit: 256}, ff),
+		downBias: h.Optional(nil, name(i, "ffn_down"+suffix+".bias"), graph.Split{}, h.Dim),
 	}
 }
 
 func (f *swiglu) forward(b *graph.Builder, x *graph.Value) *graph.Value {
-	gate, up := b.Linear(x, f.gate, nil), b.Linear(x, f.up, nil)
-	return b.Linear(b.GLU(gate, up, graph.SiLU), f.down, nil)
+	gate, up := b.Linear(x, f.gate, f.gateBias), b.Linear(x, f.up, f.upBias)
+	return b.Linear(b.GLU(gate, up, graph.SiLU), f.down, f.downBias)
+}
+
+// addFFN ends a layer: x plus the experts, or the dense block, of its norm n.
+func addFFN(b *graph.Builder, x, n *graph.Value, dense *swiglu, moe *experts) *graph.Value {
+	b.Name(graph.FFNNorm, n)
+	var out *graph.Value
+	if moe != nil {
+		out = moe.forward(b, n)
+	} else {
+		out = dense.forward(b, n)
+	}
+	return b.Name(graph.LayerOut, b.Add(b.Name(graph.FFNOut, out), x))
 }
 
 // experts is a mixture of SwiGLU experts with softmax routing, and perhaps one that every token passes.
@@ -114,7 +132,8 @@ func (e *experts) forward(b *graph.Builder, x *graph.Value) *graph.Value {
 	if e.shared == nil {
 		return b.Combine(y, shares, nil, nil)
 	}
-	return b.Combine(y, shares, e.shared.forward(b, x), b.Linear(x, e.sharedGate, nil))
+	shared := b.Name("ffn_shexp", e.shared.forward(b, x))
+	return b.Combine(y, shares, shared, b.Linear(x, e.sharedGate, nil))
 }
 
 type moeParams struct {
@@ -125,8 +144,8 @@ type moeParams struct {
 // moe reads the parameters of a mixture; an expert's size falls back on the dense one shared out.
 func (r *reader) moe() moeParams {
 	p := moeParams{experts: r.count("expert_count", 1, 1<<14), scale: float32(r.number("expert_weights_scale", 0, 1e6, 1))}
-	p.used = r.count("expert_used_count", 1, max(p.experts, 1))
-	p.ff = r.countOr("expert_feed_forward_length", 1, 1<<20, r.hyp.FF/max(p.used, 1))
+	p.used = r.count("expert_used_count", 1, p.experts)
+	p.ff = r.countOr("expert_feed_forward_length", 1, 1<<20, r.hyp.FF/p.used)
 	if p.scale == 0 {
 		p.scale = 1
 	}

@@ -17,8 +17,9 @@ type denseLayer struct {
 }
 
 type denseOptions struct {
-	biases, headNorms, headBias bool
-	moe                         *moeParams
+	headNorms bool // RMSNorm of each head of q and k
+	headBias  bool // the output may have one
+	moe       *moeParams
 }
 
 func newDense(h Hyper, o denseOptions) *dense {
@@ -28,7 +29,7 @@ func newDense(h Hyper, o denseOptions) *dense {
 		m.headBias = m.Optional(nil, "output.bias", graph.Split{Kind: graph.AlongAxis}, m.Vocab)
 	}
 	for i := range m.Layers {
-		l := denseLayer{attn: m.attention(i, o.biases, o.headNorms)}
+		l := denseLayer{attn: m.attention(i, o.headNorms)}
 		l.ffnNorm = m.Weight(name(i, "ffn_norm.weight"), graph.Split{}, m.Dim)
 		if o.moe != nil {
 			e := m.experts(i, *o.moe)
@@ -48,12 +49,7 @@ func (m *dense) Forward(b *graph.Builder) {
 		l := &m.layers[i]
 		b.Layer(i)
 		x = l.attn.forward(b, &m.Hyper, x)
-		n := b.Norm(x, l.ffnNorm, m.Eps)
-		if l.moe != nil {
-			x = b.Add(l.moe.forward(b, n), x)
-		} else {
-			x = b.Add(l.ffn.forward(b, n), x)
-		}
+		x = addFFN(b, x, b.Norm(x, l.ffnNorm, m.Eps), &l.ffn, l.moe)
 	}
 	b.Layer(-1)
 	b.Head(x, m.outNorm, m.head, m.headBias, m.Eps, 1, 0)

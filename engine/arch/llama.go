@@ -6,15 +6,12 @@ import "ingot/engine/graph"
 // neighbouring values: the file's q and k rows are permuted for it.
 func newLlama(r *reader) Model {
 	r.hyp.Rope = r.rope(r.hyp.HeadDim, false)
-	o := denseOptions{biases: true}
-	if r.has("expert_count") && r.countOr("expert_count", 0, 1<<14, 0) > 0 {
+	o := denseOptions{}
+	r.needFF()
+	if r.countOr("expert_count", 0, 1<<14, 0) > 0 {
 		p := r.moe()
-		if !r.has("expert_feed_forward_length") {
-			p.ff = r.hyp.FF
-		}
+		p.ff = r.hyp.FF // Mixtral: each expert is as large as a dense block
 		o.moe = &p
-	} else if r.hyp.FF < 1 {
-		r.fail("llama.feed_forward_length is missing")
 	}
 	// Llama 3.1 and later stretch the low frequencies by per-pair divisors.
 	r.hyp.Rope.Factors = r.hyp.Optional(nil, "rope_freqs.weight", graph.Split{}, r.hyp.Rope.Dims/2)

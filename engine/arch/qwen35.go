@@ -31,9 +31,7 @@ type deltaNet struct {
 }
 
 func newQwen35(r *reader) Model {
-	if r.hyp.FF < 1 {
-		r.fail("qwen35.feed_forward_length is missing")
-	}
+	r.needFF()
 	return readQwen35(r, nil)
 }
 
@@ -47,7 +45,7 @@ func readQwen35(r *reader, moe *moeParams) Model {
 		kHeads: r.count("ssm.group_count", 1, 1<<10),
 		vHeads: r.count("ssm.time_step_rank", 1, 1<<10),
 	}
-	if inner := r.count("ssm.inner_size", 1, 1<<20); inner != m.vHeads*m.state {
+	if inner := r.count("ssm.inner_size", 1, 1<<20); len(r.errs) == 0 && inner != m.vHeads*m.state {
 		r.fail("%s.ssm.inner_size is %d, expected time_step_rank * state_size = %d", r.arch, inner, m.vHeads*m.state)
 	}
 	if m.vHeads%m.kHeads != 0 {
@@ -55,11 +53,7 @@ func readQwen35(r *reader, moe *moeParams) Model {
 	}
 	interval := r.countOr("full_attention_interval", 1, MaxLayers, 4)
 	// Blocks for drafting (NextN) follow the main stack and are not part of it.
-	if drafting := r.countOr("nextn_predict_layers", 0, MaxLayers, 0); drafting >= r.hyp.Layers {
-		r.fail("%s.nextn_predict_layers is %d of %d blocks", r.arch, drafting, r.hyp.Layers)
-	} else {
-		r.hyp.Layers -= drafting
-	}
+	r.hyp.Layers -= r.countOr("nextn_predict_layers", 0, r.hyp.Layers-1, 0)
 	m.Hyper = r.hyp
 
 	// weights and state
@@ -123,18 +117,15 @@ func (m *qwen35) Forward(b *graph.Builder) {
 	for i := range m.layers {
 		l := &m.layers[i]
 		b.Layer(i)
-		n := b.Norm(x, l.norm, m.Eps)
+		n := b.Name(graph.AttnNorm, b.Norm(x, l.norm, m.Eps))
+		var mixed *graph.Value
 		if l.attn != nil {
-			x = b.Add(m.attend(b, l.attn, n), x)
+			mixed = m.attend(b, l.attn, n)
 		} else {
-			x = b.Add(m.recur(b, l.delta, n), x)
+			mixed = m.recur(b, l.delta, n)
 		}
-		n = b.Norm(x, l.postNorm, m.Eps)
-		if l.moe != nil {
-			x = b.Add(l.moe.forward(b, n), x)
-		} else {
-			x = b.Add(l.ffn.forward(b, n), x)
-		}
+		x = b.Name(graph.FFNIn, b.Add(b.Name(graph.AttnOut, mixed), x))
+		x = addFFN(b, x, b.Norm(x, l.postNorm, m.Eps), l.ffn, l.moe)
 	}
 	b.Layer(-1)
 	b.Head(x, m.outNorm, m.head, nil, m.Eps, 1, 0)

@@ -63,6 +63,13 @@ func (r *reader) number(key string, lo, hi, missing float64) float64 {
 	return f
 }
 
+// needFF fails where the file does not say how long the feed-forward block is.
+func (r *reader) needFF() {
+	if r.hyp.FF < 1 {
+		r.fail("%s.feed_forward_length is missing", r.arch)
+	}
+}
+
 func (r *reader) text(key, missing string) string {
 	if !r.has(key) {
 		return missing
@@ -74,8 +81,8 @@ func (r *reader) text(key, missing string) string {
 	return s
 }
 
-// start reads what every architecture has.
-func (r *reader) start(vocab int) *reader {
+// start reads what every architecture has. Where it fails the rest makes no sense.
+func (r *reader) start(vocab int) {
 	h := &r.hyp
 	h.Arch, h.Vocab = r.arch, vocab
 	if vocab < 1 {
@@ -83,10 +90,14 @@ func (r *reader) start(vocab int) *reader {
 	}
 	h.Dim = r.count("embedding_length", 1, 1<<17)
 	h.Layers = r.count("block_count", 1, MaxLayers)
+	h.Blocks = h.Layers
 	h.TrainContext = r.count("context_length", 1, 1<<30)
 	h.Heads = r.count("attention.head_count", 1, 1<<12)
 	h.KVHeads = r.countOr("attention.head_count_kv", 1, 1<<12, h.Heads)
-	h.HeadDim = r.countOr("attention.key_length", 1, 1<<12, h.Dim/max(h.Heads, 1))
+	h.HeadDim = r.countOr("attention.key_length", 1, 1<<12, h.Dim/h.Heads)
+	if !r.has("attention.key_length") && h.Dim%h.Heads != 0 {
+		r.fail("%s.embedding_length %d is not a multiple of attention.head_count %d", r.arch, h.Dim, h.Heads)
+	}
 	if v := r.countOr("attention.value_length", 1, 1<<12, h.HeadDim); v != h.HeadDim {
 		r.fail("%s.attention.value_length is %d, expected the key length %d", r.arch, v, h.HeadDim)
 	}
@@ -94,8 +105,11 @@ func (r *reader) start(vocab int) *reader {
 		r.fail("%s.attention.head_count %d is not a multiple of head_count_kv %d", r.arch, h.Heads, h.KVHeads)
 	}
 	h.FF = r.countOr("feed_forward_length", 0, 1<<20, 0)
-	h.Eps = float32(r.number("attention.layer_norm_rms_epsilon", 0, 1, 1e-6))
-	return r
+	if key := "attention.layer_norm_rms_epsilon"; r.has(key) {
+		h.Eps = float32(r.number(key, 0, 1, 0))
+	} else {
+		r.fail("%s.%s is missing", r.arch, key)
+	}
 }
 
 // rope reads the rotary parameters; dims is how many values of a head turn where the file does not say.
@@ -113,15 +127,15 @@ func (r *reader) rope(dims int, neox bool) *graph.Rope {
 		r.fail("%s.rope.dimension_count is %d, expected an even number up to the head's %d", r.arch, p.Dims, r.hyp.HeadDim)
 	}
 	switch s := r.text("rope.scaling.type", ""); s {
-	case "", "none":
-		p.Scaling = graph.ScalingNone
-		if linear := r.number("rope.scale_linear", 0, 1e6, 1); linear > 1 { // older files
-			p.Scaling, p.Factor = graph.ScalingLinear, linear
-		} else if s == "" && p.Factor > 1 {
-			p.Scaling = graph.ScalingLinear
+	case "", "linear": // a factor without a type is linear; older files have another key for it
+		if p.Factor == 0 || !r.has("rope.scaling.factor") {
+			p.Factor = r.number("rope.scale_linear", 0, 1e6, 1)
 		}
-	case "linear", "yarn":
-		p.Scaling = graph.Scaling(s)
+		p.Scaling = graph.ScalingLinear
+	case "none":
+		p.Scaling = graph.ScalingNone
+	case "yarn":
+		p.Scaling = graph.ScalingYarn
 	default:
 		r.fail("%s.rope.scaling.type is %q, expected none, linear or yarn", r.arch, s)
 	}

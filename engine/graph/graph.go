@@ -77,8 +77,9 @@ const (
 
 // Value is the result of an operation, or a view of one: Heads groups of Dim floats, Gap apart, Off from the row's start.
 type Value struct {
-	Name  string
-	Cols  int // floats a row; Heads*Dim
+	Name  string // of the operation, the weight it multiplied with, or as Builder.Name says
+	Layer int    // that made it; -1 outside the layers
+	Cols  int    // floats a row; Heads*Dim
 	Rows  Rows
 	Times int // rows a token: 1, or the experts a token uses
 	Base  *Value
@@ -89,6 +90,22 @@ type Value struct {
 	Index bool // int32 instead of f32
 	ID    int
 }
+
+// contiguous tells whether a row's groups follow one another without gaps.
+func (v *Value) contiguous() bool { return v.Heads == 1 || v.Gap == v.Dim }
+
+// Names that architectures give the values of a layer, so that hooks find them in any model.
+const (
+	Embedding  = "embed"       // the rows that the first layer reads
+	AttnNorm   = "attn_norm"   // normalized input of the layer's attention or recurrent part
+	AttnOut    = "attn_out"    // result of that part
+	FFNIn      = "ffn_inp"     // the same added to the layer's input
+	FFNNorm    = "ffn_norm"    // normalized input of the feed-forward part
+	FFNOut     = "ffn_out"     // result of that part
+	LayerOut   = "l_out"       // the layer's result
+	ResultNorm = "result_norm" // what the head reads
+	Logits     = "logits"
+)
 
 // Root returns the value that v is a view of, or v.
 func (v *Value) Root() *Value {
@@ -132,8 +149,14 @@ func (b *Builder) Graph() *Graph { return &b.g }
 // Layer says which layer the next operations belong to; -1: none.
 func (b *Builder) Layer(i int) { b.layer = i }
 
+// Name gives a value the name that hooks know it by, and returns it.
+func (b *Builder) Name(name string, v *Value) *Value {
+	v.Root().Name = name
+	return v
+}
+
 func (b *Builder) value(name string, cols int, rows Rows, times int) *Value {
-	v := &Value{Name: name, Cols: cols, Rows: rows, Times: times, Heads: 1, Dim: cols, Gap: cols, ID: len(b.g.Values)}
+	v := &Value{Name: name, Layer: b.layer, Cols: cols, Rows: rows, Times: times, Heads: 1, Dim: cols, Gap: cols, ID: len(b.g.Values)}
 	b.g.Values = append(b.g.Values, v)
 	return v
 }

@@ -71,7 +71,7 @@ func (Gather) Name() string    { return "gather" }
 
 // Embed starts a graph: one row of w for each token.
 func (b *Builder) Embed(w *Weight, scale float32) *Value {
-	out := b.value("embed", int(w.Shape[0]), AllRows, 1)
+	out := b.value(Embedding, int(w.Shape[0]), AllRows, 1)
 	b.node(Embed{scale}, nil, []*Weight{w}, nil, out)
 	return out
 }
@@ -80,7 +80,7 @@ func (b *Builder) Embed(w *Weight, scale float32) *Value {
 func (b *Builder) Heads(x *Value, off, n, dim, gap int) *Value {
 	need(x.Base == nil || x.Heads == 1, "view of heads of a view of heads")
 	need(off >= 0 && off+(n-1)*gap+dim <= x.Cols, "view %d+%d*%d+%d exceeds %d", off, n-1, gap, dim, x.Cols)
-	return &Value{Name: x.Name, Cols: n * dim, Rows: x.Rows, Times: x.Times, Base: x.Root(), Off: x.Off + off,
+	return &Value{Name: x.Name, Layer: x.Layer, Cols: n * dim, Rows: x.Rows, Times: x.Times, Base: x.Root(), Off: x.Off + off,
 		Heads: n, Dim: dim, Gap: gap, ID: -1}
 }
 
@@ -90,11 +90,12 @@ func (b *Builder) Norm(x *Value, w *Weight, eps float32) *Value { return b.NormG
 // NormGated is RMSNorm over each head of x, times silu(gate).
 func (b *Builder) NormGated(x *Value, w *Weight, gate *Value, eps float32) *Value {
 	need(w == nil || int(w.Shape[0]) == x.Dim, "norm of %d by a weight of %v", x.Dim, shapeOf(w))
+	need(x.Times == 1, "norm of expert rows")
 	out := b.value("norm", x.Cols, x.Rows, x.Times)
 	out.Heads, out.Dim, out.Gap = x.Heads, x.Dim, x.Dim
 	in := []*Value{x}
 	if gate != nil {
-		need(gate.Cols == x.Cols, "gate of %d for %d", gate.Cols, x.Cols)
+		need(gate.Cols == x.Cols && gate.contiguous(), "gate of %d for %d", gate.Cols, x.Cols)
 		in = append(in, gate)
 	}
 	b.node(Norm{eps}, in, weights(w), nil, out)
@@ -104,7 +105,7 @@ func (b *Builder) NormGated(x *Value, w *Weight, gate *Value, eps float32) *Valu
 // Linear is x times w, plus bias where it is not nil.
 func (b *Builder) Linear(x *Value, w, bias *Weight) *Value {
 	w = w.use()
-	need(int(w.Shape[0]) == x.Cols && x.Gap == x.Dim, "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
+	need(int(w.Shape[0]) == x.Cols && x.contiguous() && x.Times == 1, "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
 	m := 1
 	if len(w.Shape) > 1 {
 		m = int(w.Shape[1])
@@ -124,6 +125,7 @@ func (b *Builder) Rotate(x *Value, r *Rope) *Value {
 // Attention attends with q over the cells of st after storing k and v there. gate may be nil.
 func (b *Builder) Attention(q, k, v, gate *Value, st *State, a Attention) *Value {
 	need(q.Cols == a.Heads*a.Dim && k.Cols == a.KVHeads*a.Dim && v.Cols == k.Cols, "attention %d %d %d", q.Cols, k.Cols, v.Cols)
+	need(k.contiguous() && v.contiguous(), "keys or values with gaps")
 	need(a.Heads%a.KVHeads == 0, "%d query heads over %d", a.Heads, a.KVHeads)
 	out := b.value("attention", a.Heads*a.Dim, AllRows, 1)
 	in := []*Value{q, k, v}
@@ -136,7 +138,7 @@ func (b *Builder) Attention(q, k, v, gate *Value, st *State, a Attention) *Value
 
 // Conv convolves x with w [width, channels] over the sequence, then silu.
 func (b *Builder) Conv(x *Value, w *Weight, st *State) *Value {
-	need(int(w.Shape[1]) == x.Cols, "conv of %d by %v", x.Cols, w.Shape)
+	need(int(w.Shape[1]) == x.Cols && x.contiguous(), "conv of %d by %v", x.Cols, w.Shape)
 	out := b.value("conv", x.Cols, AllRows, 1)
 	b.node(Conv{}, []*Value{x}, weights(w), st, out)
 	return out
@@ -153,7 +155,7 @@ func (b *Builder) DeltaNet(qkv, alpha, beta *Value, dt, a *Weight, st *State, d 
 
 // GLU is act(gate) * up.
 func (b *Builder) GLU(gate, up *Value, act Activation) *Value {
-	need(gate.Cols == up.Cols, "glu %d %d", gate.Cols, up.Cols)
+	need(gate.Cols == up.Cols && gate.Times == up.Times && gate.contiguous() && up.contiguous(), "glu %d %d", gate.Cols, up.Cols)
 	out := b.value("glu", gate.Cols, gate.Rows, gate.Times)
 	b.node(GLU{act}, []*Value{gate, up}, nil, nil, out)
 	return out
@@ -171,7 +173,8 @@ func (b *Builder) Route(logits *Value, r Route) (ids, weights *Value) {
 
 // Experts multiplies each token's x (or each of its expert rows) with the experts picked for it.
 func (b *Builder) Experts(x, ids *Value, w *Weight) *Value {
-	need(int(w.Shape[0]) == x.Cols, "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
+	need(int(w.Shape[0]) == x.Cols && x.contiguous(), "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
+	need(x.Times == 1 || x.Times == ids.Cols, "%s: %d rows a token for %d experts", w.Name, x.Times, ids.Cols)
 	out := b.value(w.Name, int(w.Shape[1]), AllRows, ids.Cols)
 	b.node(Experts{ids.Cols}, []*Value{x, ids}, weights(w), nil, out)
 	return out
@@ -179,11 +182,14 @@ func (b *Builder) Experts(x, ids *Value, w *Weight) *Value {
 
 // Combine sums experts' rows by their weights; shared and its gate may be nil.
 func (b *Builder) Combine(y, shares, shared, gate *Value) *Value {
+	need(y.Times == shares.Cols, "combine %d rows a token by %d shares", y.Times, shares.Cols)
 	out := b.value("moe", y.Cols, AllRows, 1)
 	in := []*Value{y, shares}
 	if shared != nil {
+		need(shared.Cols == y.Cols, "shared expert of %d for %d", shared.Cols, y.Cols)
 		in = append(in, shared)
 		if gate != nil {
+			need(gate.Cols == 1 && gate.Base == nil, "gate of %d for a shared expert", gate.Cols)
 			in = append(in, gate)
 		}
 	}
@@ -193,7 +199,7 @@ func (b *Builder) Combine(y, shares, shared, gate *Value) *Value {
 
 // Add is x + y.
 func (b *Builder) Add(x, y *Value) *Value {
-	need(x.Cols == y.Cols && x.Rows == y.Rows, "add %d %d", x.Cols, y.Cols)
+	need(x.Cols == y.Cols && x.Rows == y.Rows && x.Times == y.Times && x.contiguous() && y.contiguous(), "add %d %d", x.Cols, y.Cols)
 	out := b.value("add", x.Cols, x.Rows, x.Times)
 	b.node(Add{}, []*Value{x, y}, nil, nil, out)
 	return out
@@ -203,14 +209,14 @@ func (b *Builder) Add(x, y *Value) *Value {
 func (b *Builder) Head(x *Value, norm, w, bias *Weight, eps, scale, softcap float32) {
 	rows := b.value("outs", x.Cols, OutRows, 1)
 	b.node(Gather{}, []*Value{x}, nil, nil, rows)
-	b.g.Hidden = b.Norm(rows, norm, eps)
+	b.g.Hidden = b.Name(ResultNorm, b.Norm(rows, norm, eps))
 	logits := b.Linear(b.g.Hidden, w, bias)
 	if scale != 1 || softcap != 0 {
-		out := b.value("logits", logits.Cols, OutRows, 1)
+		out := b.value(Logits, logits.Cols, OutRows, 1)
 		b.node(Softcap{scale, softcap}, []*Value{logits}, nil, nil, out)
 		logits = out
 	}
-	b.g.Logits = logits
+	b.g.Logits = b.Name(Logits, logits)
 }
 
 func weights(ws ...*Weight) []*Weight {
