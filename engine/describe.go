@@ -3,10 +3,12 @@ package engine
 import (
 	"os"
 	"path/filepath"
+	"strings"
 
 	"ingot/engine/device"
 	"ingot/engine/gguf"
 	"ingot/engine/tensor"
+	"ingot/engine/token"
 	"ingot/kernels/cpu"
 )
 
@@ -28,10 +30,10 @@ type FileInfo struct {
 	Problem string
 }
 
-// Inspect reads a file's header. An error means that it is no readable GGUF file; a model that is readable but
-// cannot be run has a Problem.
+// Inspect reads a file's header. An error means that it is no whole GGUF file; a model that is whole but cannot be
+// run has a Problem.
 func Inspect(path string) (*FileInfo, error) {
-	f, err := gguf.OpenHeader(path)
+	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -40,11 +42,19 @@ func Inspect(path string) (*FileInfo, error) {
 	for _, t := range f.Tensors() {
 		i.Types[t.Type.String()]++
 	}
+	e := &Engine{file: f}
 	model, _, err := bind(f)
+	if err == nil {
+		e.vocab, err = token.New(f.Meta())
+	}
+	if err == nil {
+		err = e.loadTemplate()
+	}
 	if err != nil {
-		i.Problem = err.Error()
+		i.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return i, nil
 	}
+	i.CanThink = e.template != nil && e.template.CanThink()
 	h := model.Common()
 	i.Layers = h.Layers
 	for _, s := range h.States {
