@@ -46,9 +46,11 @@ type cpuLane struct {
 	batch   *cpu.Batch
 	plan    *plan.Plan
 	arena   *cpu.Memory
-	memory  []*cpu.Memory // everything but the arena
+	memory  []*cpu.Memory // all of it, the arena included
 	caches  []kvCache
 	used    Memory
+
+	slots, cells, planes int
 }
 
 // kvCache is one layer's keys or values: [slot][head][cell] rows.
@@ -60,7 +62,15 @@ type kvCache struct {
 // Load allocates caches and the arena and compiles the plan. Weights are read where they are mapped; the few that
 // kernels need in f32 are copied.
 func (c *CPU) Load(s Spec) (_ Lane, err error) {
-	l := &cpuLane{plan: s.Plan, team: cpu.NewTeam(c.threads), program: cpu.NewProgram(c.level)}
+	if err := c.room(&s); err != nil {
+		return nil, err
+	}
+	l := &cpuLane{plan: s.Plan, team: cpu.NewTeam(c.threads), program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
+	for _, st := range s.States {
+		if st.Recurrent() {
+			l.planes = s.Planes
+		}
+	}
 	l.batch = cpu.NewBatch(s.Plan.Options.Rows, s.Slots)
 	defer func() {
 		if err != nil {
@@ -82,9 +92,28 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 	return l, nil
 }
 
+// room refuses what the machine's memory could never hold; less is a matter of how much of the context gets used,
+// for memory is only taken when it is first written.
+func (c *CPU) room(s *Spec) error {
+	need := float64(s.Plan.Arena) // float: products of hostile sizes don't wrap
+	for _, st := range s.States {
+		if st.Recurrent() {
+			need += float64(PlaneBytes(st)) * float64(s.Planes)
+		} else {
+			need += float64(CacheBytes(st, s.KV, 1, 1)) * float64(s.Slots) * float64(s.Cells)
+		}
+	}
+	if total, _ := systemMemory(); total > 0 && need > float64(total) {
+		const mib = 1 << 20
+		return fmt.Errorf("%w: the CPU has %d MiB, the context and the activations take %.0f MiB: %.0f too many; a smaller context or fewer slots take less",
+			ErrMemory, total/mib, need/mib, (need-float64(total))/mib)
+	}
+	return nil
+}
+
 func (l *cpuLane) Run(b *Batch) error {
 	c := l.batch
-	if len(b.Tokens) > c.MaxRows() || len(b.Seqs) > c.MaxSeqs() || len(b.Outs) > l.plan.Options.Outs {
+	if len(b.Tokens) > c.MaxRows() || len(b.Seqs) > c.MaxSeqs() || len(b.Outs) > l.plan.Options.Outs || len(b.Outs) > len(b.Tokens) {
 		return fmt.Errorf("batch of %d rows, %d sequences, %d outputs exceeds the plan's %d, %d, %d",
 			len(b.Tokens), len(b.Seqs), len(b.Outs), c.MaxRows(), c.MaxSeqs(), l.plan.Options.Outs)
 	}
@@ -93,6 +122,9 @@ func (l *cpuLane) Run(b *Batch) error {
 	copy(c.Outs(), b.Outs)
 	pos, seqs := c.Pos(), c.Seqs()
 	for i, s := range b.Seqs {
+		if err := l.fits(&s, len(b.Tokens)); err != nil {
+			return fmt.Errorf("batch: sequence %d: %w", i, err)
+		}
 		seqs[i] = cpu.Seq(s)
 		for r := range s.Rows {
 			pos[s.Row0+r] = s.Pos0 + r
@@ -105,12 +137,30 @@ func (l *cpuLane) Run(b *Batch) error {
 	return nil
 }
 
+// fits checks what a kernel would otherwise write outside of.
+func (l *cpuLane) fits(s *Seq, rows int) error {
+	switch {
+	case s.Row0 < 0 || s.Rows < 0 || int(s.Row0)+int(s.Rows) > rows:
+		return fmt.Errorf("rows %d+%d of %d", s.Row0, s.Rows, rows)
+	case int(s.Slot) >= l.slots || int(s.Pos0)+int(s.Rows) > l.cells:
+		return fmt.Errorf("positions %d+%d of slot %d, where %d slots of %d cells are", s.Pos0, s.Rows, s.Slot, l.slots, l.cells)
+	case l.planes > 0 && (int(s.PlaneIn) >= l.planes || int(s.PlaneOut) >= l.planes):
+		return fmt.Errorf("planes %d and %d of %d", s.PlaneIn, s.PlaneOut, l.planes)
+	}
+	return nil
+}
+
 func (l *cpuLane) Logits(i int) []float32 { return l.Value(l.plan.Logits, i) }
 func (l *cpuLane) Hidden(i int) []float32 { return l.Value(l.plan.Hidden, i) }
 
 func (l *cpuLane) Value(at plan.Loc, r int) []float32 {
 	off := at.Off + int64(r)*int64(at.Stride)*4
 	return unsafe.Slice((*float32)(l.arena.At(off)), at.Cols())
+}
+
+func (l *cpuLane) Indices(at plan.Loc, r int) []int32 {
+	off := at.Off + int64(r)*int64(at.Stride)*4
+	return unsafe.Slice((*int32)(l.arena.At(off)), at.Cols())
 }
 
 func (l *cpuLane) CopySlot(from, to, cells int) {
@@ -131,9 +181,6 @@ func (l *cpuLane) Close() {
 	l.batch.Free()
 	for _, m := range l.memory {
 		m.Free()
-	}
-	if l.arena != nil {
-		l.arena.Free()
 	}
 }
 
@@ -162,7 +209,7 @@ func (b *cpuBuild) alloc(purpose string, n int64, count *int64) (*cpu.Memory, er
 	m, err := cpu.Alloc(n)
 	if err != nil {
 		_, free := systemMemory()
-		return nil, fmt.Errorf("%w: the CPU has %d MiB free, the %s takes %d MiB", ErrMemory, free>>20, purpose, n>>20)
+		return nil, fmt.Errorf("%w: the CPU has %d MiB free, the %s of the model take %d MiB", ErrMemory, free>>20, purpose, n>>20)
 	}
 	b.lane.memory = append(b.lane.memory, m)
 	*count += n
@@ -171,19 +218,18 @@ func (b *cpuBuild) alloc(purpose string, n int64, count *int64) (*cpu.Memory, er
 
 func (b *cpuBuild) allocate() error {
 	used := &b.lane.used
-	arena, err := cpu.Alloc(b.spec.Plan.Arena)
+	arena, err := b.alloc("activations", b.spec.Plan.Arena, &used.Scratch)
 	if err != nil {
-		return fmt.Errorf("%w: %d MiB for activations", ErrMemory, b.spec.Plan.Arena>>20)
+		return err
 	}
 	b.lane.arena = arena
-	used.Scratch += b.spec.Plan.Arena
 
 	b.kv = make([]kvPart, len(b.spec.States))
 	b.states = make([]statePart, len(b.spec.States))
 	for i, s := range b.spec.States {
 		if s.Recurrent() {
 			conv, delta := s.PlaneFloats()
-			m, err := b.alloc("recurrent state", int64(conv+delta)*4*int64(b.spec.Planes), &used.State)
+			m, err := b.alloc("recurrent states", int64(conv+delta)*4*int64(b.spec.Planes), &used.State)
 			if err != nil {
 				return err
 			}
@@ -191,7 +237,7 @@ func (b *cpuBuild) allocate() error {
 			continue
 		}
 		half := CacheBytes(s, b.spec.KV, b.spec.Slots, b.spec.Cells) / 2
-		m, err := b.alloc("cache", 2*half, &used.Cache)
+		m, err := b.alloc("keys and values", 2*half, &used.Cache)
 		if err != nil {
 			return err
 		}
@@ -251,12 +297,10 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 		if err != nil {
 			return nil, err
 		}
-		var counted int64
-		m, err := b.alloc(w.Name, n*4, &counted)
+		m, err := b.alloc("f32 copies", n*4, &b.lane.used.Scratch)
 		if err != nil {
 			return nil, err
 		}
-		b.lane.used.Scratch += counted
 		if err := cpu.Dequantize(cpu.Type(t), b.spec.Weights[w.ID].Data, m.Float32s()); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
@@ -279,7 +323,7 @@ func (b *cpuBuild) rotation(r *graph.Rope, w []*graph.Weight) (rotation, error) 
 		factors = unsafe.Slice((*float32)(p), r.Dims/2)
 	}
 	freqs, mag := r.Freqs(factors)
-	m, err := b.alloc("rotation table", int64(len(freqs))*8, new(int64))
+	m, err := b.alloc("rotation tables", int64(len(freqs))*8, &b.lane.used.Scratch)
 	if err != nil {
 		return rotation{}, err
 	}

@@ -87,6 +87,8 @@ type Lane interface {
 	Hidden(i int) []float32
 	// Value returns row r of a value the plan kept (plan.Options.Keep), as the last Run left it.
 	Value(l plan.Loc, r int) []float32
+	// Indices is Value for values that are numbers of experts.
+	Indices(l plan.Loc, r int) []int32
 	// CopySlot copies the first cells of one slot's caches to another slot. No run may be in progress.
 	CopySlot(from, to, cells int)
 	Memory() Memory

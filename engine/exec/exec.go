@@ -7,25 +7,26 @@ import (
 	"runtime/debug"
 
 	"ingot/engine/device"
+	"ingot/engine/plan"
 )
 
 // Runner drives the lanes of one stage. Run is called by one goroutine at a time.
 type Runner struct {
 	lanes []device.Lane
-	jobs  []chan func()
+	jobs  []chan *device.Batch
 	errs  chan error
 }
 
 // New starts a thread for each lane. The runner owns the lanes.
 func New(lanes ...device.Lane) *Runner {
 	r := &Runner{lanes: lanes, errs: make(chan error, len(lanes))}
-	for range lanes {
-		jobs := make(chan func())
+	for _, lane := range lanes {
+		jobs := make(chan *device.Batch)
 		r.jobs = append(r.jobs, jobs)
 		go func() {
 			runtime.LockOSThread() // thread 0 of a CPU lane, or the owner of a driver's context
-			for f := range jobs {
-				f()
+			for b := range jobs {
+				r.errs <- guarded(lane, b)
 			}
 		}()
 	}
@@ -34,8 +35,8 @@ func New(lanes ...device.Lane) *Runner {
 
 // Run computes a batch on all lanes at once and returns when every lane is done.
 func (r *Runner) Run(b *device.Batch) error {
-	for i, lane := range r.lanes {
-		r.jobs[i] <- func() { r.errs <- guarded(func() error { return lane.Run(b) }) }
+	for _, jobs := range r.jobs {
+		jobs <- b
 	}
 	var first error
 	for range r.lanes {
@@ -59,6 +60,12 @@ func (r *Runner) Logits(i int) []float32 { return r.lanes[0].Logits(i) }
 // Hidden returns what the head read for that row, valid until the next Run.
 func (r *Runner) Hidden(i int) []float32 { return r.lanes[0].Hidden(i) }
 
+// Value returns row i of a kept value of f32, valid until the next Run.
+func (r *Runner) Value(at plan.Loc, i int) []float32 { return r.lanes[0].Value(at, i) }
+
+// Indices returns row i of a kept value of indices, valid until the next Run.
+func (r *Runner) Indices(at plan.Loc, i int) []int32 { return r.lanes[0].Indices(at, i) }
+
 // Memory returns what each lane takes.
 func (r *Runner) Memory() []device.Memory {
 	var m []device.Memory
@@ -77,11 +84,11 @@ func (r *Runner) Close() {
 }
 
 // guarded turns a panic into an error with the worker's stack.
-func guarded(f func() error) (err error) {
+func guarded(lane device.Lane, b *device.Batch) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("lane: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return f()
+	return lane.Run(b)
 }

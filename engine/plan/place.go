@@ -9,6 +9,8 @@ import (
 // align keeps every value on a cache line of its own.
 const align = 64
 
+func padded(size int64) int64 { return (size + align - 1) / align * align }
+
 type span struct{ off, size int64 }
 
 // arena hands out the lowest free space that fits and takes it back; it remembers how far it ever reached.
@@ -18,7 +20,7 @@ type arena struct {
 }
 
 func (a *arena) take(size int64) span {
-	size = (size + align - 1) / align * align
+	size = padded(size)
 	for i, f := range a.free {
 		if f.size >= size {
 			s := span{f.off, size}
@@ -54,65 +56,52 @@ func (a *arena) give(s span) {
 	}
 }
 
-// key is a root value or its quantized copy.
-type key struct {
-	v *graph.Value
-	q bool
+// memory is what gets a place: a root value, or a quantized copy of (a view of) one.
+func (o operand) memory() operand {
+	if o.q {
+		return o
+	}
+	return operand{v: o.v.Root()}
 }
 
 // place gives every value memory for the steps it lives in and writes the plan's steps.
-func (p *Plan) place(items []item, g *graph.Graph) {
-	last := map[key]int{}
-	for i, it := range items {
-		for _, o := range it.in {
-			last[key{o.v.Root(), o.q}] = i
-		}
-		for _, o := range it.out {
-			last[key{o.v.Root(), o.q}] = i
-		}
-		if it.add != nil {
-			last[key{it.add.Root(), false}] = i
+func (p *Plan) place(items []*item, g *graph.Graph) {
+	last := lastUses(items)
+	end := func(v *graph.Value) { last[operand{v: v.Root()}] = len(items) }
+	end(g.Logits)
+	end(g.Hidden)
+	for _, v := range g.Values {
+		if p.Options.keeps(v) {
+			end(v)
 		}
 	}
-	for _, n := range g.Nodes { // values someone wants to see live to the end
-		for _, v := range n.Out {
-			if p.Options.Keep != nil && p.Options.Keep(v) {
-				last[key{v.Root(), false}] = len(items)
-			}
-		}
-	}
-	last[key{g.Logits.Root(), false}] = len(items)
-	last[key{g.Hidden.Root(), false}] = len(items)
-
 	var mem arena
-	where := map[key]span{}
+	where := map[operand]span{}
 	for i, it := range items {
-		for _, o := range it.out {
-			k := key{o.v.Root(), o.q}
-			if _, ok := where[k]; ok { // in place
-				continue
-			}
-			size := p.bytes(k)
-			if heir := p.heir(it, i, last, where, size); heir != nil {
-				where[k] = where[*heir]
-				delete(where, *heir)
-				continue
-			}
-			where[k] = mem.take(size)
-		}
 		s := Step{Op: it.op, Layer: -1, Rows: it.rows, Times: it.times, Each: it.each}
 		if it.node != nil {
 			s.Layer, s.W, s.State = it.node.Layer, it.node.W, it.node.State
 		}
+		// Inputs are looked up first: an output may take one's memory over.
 		for _, o := range it.in {
-			s.In = append(s.In, p.loc(o, p.find(where, it, o)))
-		}
-		for _, o := range it.out {
-			s.Out = append(s.Out, p.loc(o, where[key{o.v.Root(), o.q}]))
+			s.In = append(s.In, p.loc(o, where[o.memory()]))
 		}
 		if it.add != nil {
-			l := p.loc(operand{v: it.add}, p.find(where, it, operand{v: it.add}))
+			l := p.loc(operand{v: it.add}, where[operand{v: it.add}])
 			s.Add = &l
+		}
+		for _, o := range it.out {
+			k := o.memory()
+			if _, inPlace := where[k]; !inPlace {
+				size := p.bytes(k)
+				if heir, ok := it.heir(i, last, where, size); ok {
+					where[k] = where[heir]
+					delete(where, heir)
+				} else {
+					where[k] = mem.take(size)
+				}
+			}
+			s.Out = append(s.Out, p.loc(o, where[k]))
 		}
 		p.Steps = append(p.Steps, s)
 		for k, at := range where {
@@ -123,38 +112,61 @@ func (p *Plan) place(items []item, g *graph.Graph) {
 		}
 	}
 	p.Arena = mem.top
-	p.Logits = p.loc(operand{v: g.Logits}, where[key{g.Logits.Root(), false}])
-	p.Hidden = p.loc(operand{v: g.Hidden}, where[key{g.Hidden.Root(), false}])
-}
-
-// find is the memory of an operand, which an output may have just taken over.
-func (p *Plan) find(where map[key]span, it item, o operand) span {
-	if s, ok := where[key{o.v.Root(), o.q}]; ok {
-		return s
+	p.Logits = p.loc(operand{v: g.Logits}, where[operand{v: g.Logits.Root()}])
+	p.Hidden = p.loc(operand{v: g.Hidden}, where[operand{v: g.Hidden.Root()}])
+	for _, v := range g.Values {
+		if at, ok := where[operand{v: v}]; ok && p.Options.keeps(v) {
+			p.Kept = append(p.Kept, Kept{v, p.loc(operand{v: v}, at)})
+		}
 	}
-	return where[key{it.out[0].v.Root(), it.out[0].q}]
 }
 
-// heir returns the input whose memory the first output takes over: one that dies here and that the kernel may overwrite.
-func (p *Plan) heir(it item, i int, last map[key]int, where map[key]span, size int64) *key {
+// lastUses is the last step that reads or writes each piece of memory.
+func lastUses(items []*item) map[operand]int {
+	last := map[operand]int{}
+	for i, it := range items {
+		for _, o := range it.in {
+			last[o.memory()] = i
+		}
+		for _, o := range it.out {
+			last[o.memory()] = i
+		}
+		if it.add != nil {
+			last[operand{v: it.add}] = i
+		}
+	}
+	return last
+}
+
+// heir returns the input whose memory the output takes over: one that dies at step i, that the kernel may overwrite
+// and that the step does not read as anything else besides.
+func (it *item) heir(i int, last map[operand]int, where map[operand]span, size int64) (operand, bool) {
+	reads := map[*graph.Value]int{}
+	for _, o := range it.in {
+		if !o.q {
+			reads[o.v.Root()]++
+		}
+	}
 	var may []*graph.Value
 	if it.add != nil {
+		reads[it.add]++
 		may = append(may, it.add)
 	}
 	for _, n := range it.mayReuse {
-		if v := it.in[n].v; v.Base == nil && !it.in[n].q {
+		if v := it.in[n].v; v.Base == nil {
 			may = append(may, v)
 		}
 	}
 	for _, v := range may {
-		k := key{v, false}
-		if s, ok := where[k]; ok && last[k] == i && s.size == (size+align-1)/align*align {
-			return &k
+		k := operand{v: v}
+		if s, ok := where[k]; ok && last[k] == i && reads[v] == 1 && s.size == padded(size) {
+			return k, true
 		}
 	}
-	return nil
+	return operand{}, false
 }
 
+// rows is the most rows a value has, the experts of a token counted.
 func (p *Plan) rows(v *graph.Value) int64 {
 	n := p.Options.Rows
 	if v.Rows == graph.OutRows {
@@ -163,18 +175,17 @@ func (p *Plan) rows(v *graph.Value) int64 {
 	return int64(n) * int64(v.Times)
 }
 
-func (p *Plan) bytes(k key) int64 {
-	if k.q {
-		return p.rows(k.v) * p.Options.QuantRow(k.v.Cols)
+func (p *Plan) bytes(o operand) int64 {
+	if o.q {
+		return p.rows(o.v) * p.Options.QuantRow(o.v.Cols)
 	}
-	return p.rows(k.v) * int64(k.v.Cols) * 4
+	return p.rows(o.v) * int64(o.v.Cols) * 4
 }
 
 func (p *Plan) loc(o operand, s span) Loc {
 	v := o.v
-	l := Loc{Off: s.off + int64(v.Off)*4, Stride: v.Root().Cols, Heads: v.Heads, Dim: v.Dim, Gap: v.Gap}
-	if o.q {
-		l.Off = s.off
+	if o.q { // rows of QuantRow(Cols) bytes
+		return Loc{Off: s.off, Stride: v.Cols, Heads: 1, Dim: v.Cols, Gap: v.Cols}
 	}
-	return l
+	return Loc{Off: s.off + int64(v.Off)*4, Stride: v.Root().Cols, Heads: v.Heads, Dim: v.Dim, Gap: v.Gap}
 }

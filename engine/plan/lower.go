@@ -1,0 +1,131 @@
+package plan
+
+import (
+	"ingot/engine/graph"
+	"ingot/engine/tensor"
+)
+
+// item is a step whose operands are values, before they have places.
+type item struct {
+	op       graph.Op
+	node     *graph.Node // nil: none, the step belongs to no layer
+	in       []operand
+	out      []operand
+	add      *graph.Value
+	each     bool
+	rows     graph.Rows
+	times    int
+	mayReuse []int // inputs whose memory the output may take over when they die here
+}
+
+// operand is a value or its quantized copy.
+type operand struct {
+	v *graph.Value
+	q bool
+}
+
+// piece is the part of a root value that a quantized copy holds.
+type piece struct {
+	root      *graph.Value
+	off, cols int
+}
+
+// lowering expands and fuses nodes:
+//   - a product or an expert sum whose only reader adds something to it adds that itself
+//   - attention becomes a store and a read
+//   - an activation is quantized once, before its first integer product
+type lowering struct {
+	typ       func(*graph.Weight) tensor.Type
+	opt       *Options
+	items     []*item
+	readers   map[*graph.Value]int   // of a root value
+	defined   map[*graph.Value]int   // number of the step that last wrote a root value, from 1
+	producer  map[*graph.Value]*item // the product or expert sum that makes a value
+	quantized map[piece]*graph.Value
+}
+
+func lower(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o *Options) []*item {
+	l := &lowering{typ: typ, opt: o, readers: map[*graph.Value]int{}, defined: map[*graph.Value]int{},
+		producer: map[*graph.Value]*item{}, quantized: map[piece]*graph.Value{}}
+	for _, n := range g.Nodes {
+		for _, v := range n.In {
+			l.readers[v.Root()]++
+		}
+	}
+	l.readers[g.Logits.Root()]++
+	l.readers[g.Hidden.Root()]++
+	for _, n := range g.Nodes {
+		l.node(n)
+	}
+	return l.items
+}
+
+func (l *lowering) node(n *graph.Node) {
+	it := &item{op: n.Op, node: n, rows: n.Out[0].Rows, times: n.Out[0].Times, in: operands(n.In), out: operands(n.Out)}
+	switch n.Op.(type) {
+	case graph.Add:
+		if l.fuse(n, n.In[0], n.In[1]) || l.fuse(n, n.In[1], n.In[0]) {
+			return
+		}
+		it.mayReuse = []int{0, 1}
+	case graph.Linear:
+		l.product(it)
+		l.producer[n.Out[0]] = it
+	case graph.Experts:
+		l.product(it)
+		it.each = n.In[0].Times > 1
+	case graph.Combine:
+		l.producer[n.Out[0]] = it
+	case graph.GLU, graph.Softcap:
+		it.mayReuse = []int{0}
+	case graph.Attention:
+		l.items = append(l.items, &item{op: Store{}, node: n, in: it.in[1:3], rows: graph.AllRows, times: 1})
+		it.in = append([]operand{it.in[0]}, it.in[3:]...)
+	}
+	l.items = append(l.items, it)
+	for _, v := range n.Out {
+		if l.defined[v.Root()] > 0 { // written in place: copies made before are of another value
+			for p := range l.quantized {
+				if p.root == v.Root() {
+					delete(l.quantized, p)
+				}
+			}
+		}
+		l.defined[v.Root()] = len(l.items)
+	}
+}
+
+// fuse makes the step that produced x add y; false where x is read elsewhere, or y comes later.
+func (l *lowering) fuse(n *graph.Node, x, y *graph.Value) bool {
+	p := l.producer[x]
+	if p == nil || p.add != nil || l.readers[x] != 1 || l.opt.keeps(x) || y.Base != nil || l.defined[y] >= l.defined[x] {
+		return false
+	}
+	p.add, p.out[0].v = y, n.Out[0]
+	l.defined[n.Out[0]] = l.defined[x]
+	return true
+}
+
+// product makes a product read the quantized copy of its activations, where its weights are quantized.
+func (l *lowering) product(it *item) {
+	v := it.in[0].v
+	if !Quantized(l.typ(it.node.W[0])) {
+		return
+	}
+	at := piece{v.Root(), v.Off, v.Cols}
+	first, ok := l.quantized[at]
+	if !ok {
+		first = v
+		l.quantized[at] = v
+		l.items = append(l.items, &item{op: Quantize{}, in: []operand{{v: v}}, out: []operand{{v: v, q: true}}, rows: v.Rows, times: v.Times})
+	}
+	it.in[0] = operand{v: first, q: true}
+}
+
+func operands(vs []*graph.Value) []operand {
+	os := make([]operand, len(vs))
+	for i, v := range vs {
+		os[i].v = v
+	}
+	return os
+}
