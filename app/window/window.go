@@ -6,7 +6,10 @@
 package window
 
 import (
+	"os"
+
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/app"
 
 	"ingot/app/window/cards"
 	"ingot/app/window/chat"
@@ -39,7 +42,12 @@ type Deps struct {
 	Place         Place
 	// Remember is called with where the window is when it closes; nil: forgotten.
 	Remember func(Place)
+	// Do runs a function on the UI goroutine; nil: fyne.Do.
+	Do func(func())
 }
+
+// ID names the application to the desktop.
+const ID = "org.ingot.app"
 
 // Title is the window's name, for the desktop and for tests that look for it.
 const Title = "Ingot"
@@ -81,11 +89,19 @@ const (
 
 const sideWidth float32 = 232
 
+// NewApp makes the toolkit's application. Call it once, from the main goroutine.
+func NewApp() fyne.App {
+	if l := os.Getenv("LANG"); l == "" || l == "C" || l == "POSIX" {
+		os.Setenv("LANG", "en_US.UTF-8") // the toolkit complains of a locale without a language
+	}
+	return app.NewWithID(ID)
+}
+
 // New builds the window in an application; Run or Show shows it.
-func New(app fyne.App, deps Deps) *Window {
-	w := &Window{app: app, deps: deps, theme: &theme.Theme{Mode: deps.Theme}, current: -1}
-	app.Settings().SetTheme(w.theme)
-	w.win = app.NewWindow(Title)
+func New(a fyne.App, deps Deps) *Window {
+	w := &Window{app: a, deps: deps, theme: &theme.Theme{Mode: deps.Theme}, current: -1}
+	a.Settings().SetTheme(w.theme)
+	w.win = a.NewWindow(Title)
 	w.win.SetPadded(false)
 	w.win.SetMaster()
 	w.notice = newNotice()
@@ -115,7 +131,7 @@ func New(app fyne.App, deps Deps) *Window {
 	w.win.SetCloseIntercept(w.close)
 	w.win.SetOnDropped(w.dropped)
 	w.keys()
-	w.unwatch = live.Watch(deps.Engine, nil, w.strip.show)
+	w.unwatch = live.Watch(deps.Engine, deps.Do, w.strip.show)
 	w.Go(screenChat)
 	if s := deps.Place.Screen; s > screenChat && s < len(w.screens) {
 		w.Go(s)
@@ -187,20 +203,21 @@ func (w *Window) screen(i int) screen {
 	case screenChat:
 		w.chat = chat.NewScreen(chat.Deps{
 			Conversations: w.deps.Conversations, Answers: w.deps.Answers, Models: w.deps.Models, Engine: w.deps.Engine,
-			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) },
+			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) }, Do: w.deps.Do,
 		})
 		w.screens[i] = w.chat
 	case screenLibrary:
 		w.screens[i] = library.NewScreen(library.Deps{
-			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use,
+			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.deps.Do,
 		})
 	case screenCards:
-		w.screens[i] = cards.NewScreen(w.deps.Engine)
+		w.screens[i] = cards.NewScreen(w.deps.Engine, w.deps.Do)
 	case screenServer:
-		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say})
+		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say, Do: w.deps.Do})
 	case screenSettings:
 		w.screens[i] = settings.NewScreen(settings.Deps{
 			Store: w.deps.Settings, Engine: w.deps.Engine, Notice: w.notice.Say, Version: w.deps.Version, SetTheme: w.setTheme,
+			Do: w.deps.Do,
 		})
 	}
 	return w.screens[i]

@@ -25,11 +25,11 @@ type Screen struct {
 	page    *widget.Page
 }
 
-// NewScreen builds the screen; it follows the engine until Close.
-func NewScreen(e live.Engine) *Screen {
+// NewScreen builds the screen; it follows the engine until Close. do runs a function on the UI goroutine; nil: fyne.Do.
+func NewScreen(e live.Engine, do func(func())) *Screen {
 	s := &Screen{column: widget.Column(theme.XL)}
 	s.page = widget.NewPage(860, theme.XL, 20, s.column)
-	s.stop = live.Watch(e, nil, func(st live.State) {
+	s.stop = live.Watch(e, do, func(st live.State) {
 		s.state = st
 		if s.shown {
 			s.show()

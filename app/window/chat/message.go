@@ -6,7 +6,6 @@ import (
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
-	ft "fyne.io/fyne/v2/theme"
 	fw "fyne.io/fyne/v2/widget"
 
 	"ingot/app/window/live"
@@ -118,7 +117,7 @@ func newAnswer(m Message, last bool, open bool, sel *widget.Selection, act actio
 	a.thought = widget.NewButton(t.Thought, theme.IconThought, widget.Quiet, a.toggle)
 	a.thought.Small = true
 	a.mind = widget.NewDocument(sel)
-	a.mind.SetStyle(widget.Style{Color: theme.Muted, Size: ft.SizeNameCaptionText})
+	a.mind.SetStyle(widget.Style{Color: theme.Muted, Size: theme.SizeAside})
 	a.mindBox = widget.Beside(widget.NewPanel(theme.Border, "", 1), 2, theme.M, a.mind)
 	a.waiting = widget.Caption("")
 	a.body = widget.NewDocument(sel)

@@ -23,6 +23,7 @@ const (
 	SizeSmall fyne.ThemeSizeName = "ingotSmall" // the status strip, badges
 	SizeTitle fyne.ThemeSizeName = "ingotTitle" // a screen's title
 	SizeHero  fyne.ThemeSizeName = "ingotHero"  // the greeting of an empty conversation
+	SizeAside fyne.ThemeSizeName = "ingotAside" // thoughts
 	SizeCode  fyne.ThemeSizeName = "ingotCode"  // monospaced text is wide: slightly smaller
 )
 
@@ -71,6 +72,8 @@ func (t *Theme) Size(name fyne.ThemeSizeName) float32 {
 		return 14
 	case theme.SizeNameCaptionText, SizeSmall:
 		return 12
+	case SizeAside:
+		return 13
 	case SizeCode:
 		return 13.5 // up to 13 the toolkit rounds a row's height below what the face's g and ( need
 	case theme.SizeNameSubHeadingText:
