@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"reflect"
 	"strconv"
 	"sync"
 	"time"
@@ -53,8 +54,10 @@ func here() []live.Card {
 }
 
 func cards(from []engine.Card) []live.Card {
+	const step = 64 << 20 // free memory wobbles all the time; finer steps are not worth a redraw
 	var out []live.Card
 	for _, c := range from {
+		c.Free = c.Free / step * step
 		out = append(out, live.Card{Name: c.Name, Description: c.Description, CPU: c.Name == "cpu", Total: c.Total, Used: c.Used, Free: c.Free,
 			Parts:       live.Parts{Weights: c.Parts["weights"], Cache: c.Parts["cache"], State: c.Parts["state"], Scratch: c.Parts["scratch"]},
 			Temperature: c.Temperature, Load: c.Load})
@@ -69,9 +72,10 @@ func (d *deskEngine) State() live.State {
 	return d.state
 }
 
-// update changes the state and tells everyone.
+// update changes the state and tells everyone, unless it is still the same: an idle window must not draw.
 func (d *deskEngine) update(f func(*live.State)) {
 	d.mu.Lock()
+	before := d.state
 	f(&d.state)
 	if d.state.Phase == live.Ready && d.busy > 0 {
 		d.state.Phase = live.Answering
@@ -80,7 +84,9 @@ func (d *deskEngine) update(f func(*live.State)) {
 	}
 	s := d.state
 	d.mu.Unlock()
-	d.Send(s)
+	if !reflect.DeepEqual(before, s) {
+		d.Send(s)
+	}
 }
 
 // answering counts answers under way.
