@@ -40,7 +40,9 @@ func (e *events) next() ([]byte, error) {
 		if string(field) != "data" {
 			continue
 		}
-		if data != nil {
+		if data == nil {
+			data = []byte{} // an empty one counts too
+		} else {
 			data = append(data, '\n')
 		}
 		data = append(data, bytes.TrimPrefix(value, []byte(" "))...)

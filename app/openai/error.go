@@ -11,8 +11,10 @@ package openai
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 
 	"ingot/engine"
 )
@@ -48,6 +50,26 @@ type ErrorBody struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// UnmarshalJSON also reads what other servers send: llama-server and vLLM write the status as a number into code.
+func (e *Error) UnmarshalJSON(data []byte) error {
+	type plain Error
+	wire := struct {
+		*plain
+		Code any `json:"code"`
+	}{plain: (*plain)(e)}
+	if err := json.Unmarshal(data, &wire); err != nil {
+		return err
+	}
+	e.Code = nil
+	switch code := wire.Code.(type) {
+	case string:
+		e.Code = &code
+	case float64:
+		e.Code = new(strconv.FormatFloat(code, 'f', -1, 64))
+	}
+	return nil
+}
 
 // NewError makes an error object; an empty code is sent as null.
 func NewError(status int, kind, code, message string) *Error {
