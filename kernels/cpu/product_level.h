@@ -13,7 +13,7 @@
 #define PLAIN(NAME, SIZE) \
 	static void rows_##NAME(ARGS) { plain_rows(w, stride, k, x, n, acc, SIZE, load_##NAME, next); }
 #define PACKED(NAME) \
-	static void rows_##NAME(ARGS) { panel_rows(form_##NAME, unpack_##NAME, w, stride, k, x, n, acc, next); }
+	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, w, stride, k, x, n, acc, next); }
 PLAIN(f32, 4)
 PLAIN(f16, 2)
 PLAIN(bf16, 2)

@@ -1,6 +1,7 @@
 // The products of packed weights at the vector levels. A group of LANES weight rows is worked on at once, one row a
-// lane: 256 values of each row at a time are transposed and unpacked into a panel, and the panel is taken to all
-// activation rows. Since a lane adds up its row alone, chunk by chunk, its bits cannot depend on its neighbours.
+// lane: while 16 values of each row are unpacked they are transposed. With one activation row they are multiplied at
+// once; with more, 256 values of each lane are kept in a panel, and the panel is taken to all activation rows. Since a
+// lane adds up its row alone, chunk by chunk, its bits depend neither on its neighbours nor on that choice.
 //
 // A level gives the words in its product_lanes_LEVEL.h:
 //   V, F          LANES 32-bit words, LANES floats
@@ -10,22 +11,15 @@
 //   lookup        each byte (0..15) replaced by the table's
 //   pairs         sum + a.low * b.low + a.high * b.high, on signed halves
 //   dots          sum[r] += the products of 4n weights of each lane with 4n activations of row r
+//   larger        of two signed words
+//   prefetch      a line into the second-level cache, at this place of the code
 //   raise8        signed bytes as dots wants them, which is raised by OFFSET8
 #ifndef INGOT_PRODUCT_PANEL_H
 #define INGOT_PRODUCT_PANEL_H
 
 #include "product.h"
 
-// Up to 8 chunks of 32 values of each lane. A chunk's part of the result is, d being the activations' scale,
-//   d * (scale * (dot - offset * sum) - min * (pair . sums)).
-typedef struct panel {
-	V q[64];     // word 8c + t: values 32c + 4t .. 32c + 4t + 3, raised by the offset
-	F scale[16]; // of chunk c; for the types whose scales are for 16 values: of run 2c and 2c + 1
-	F min[8];
-	V pair[8];   // the minima's whole parts for the two runs of a chunk, 16 bits each
-} panel;
-
-// What the panels of a type look like.
+// What the blocks of a type look like once they are unpacked.
 typedef struct form {
 	int values, bytes; // of a block
 	int bits;          // of q
@@ -34,77 +28,198 @@ typedef struct form {
 	int mins;          // there are minima
 } form;
 
-typedef void unpack_fn(const uint8_t *w, int64_t stride, int chunks, panel *p);
+// The scales of up to 8 chunks of 32 values of each lane. A chunk's part of the result is, d being the activations'
+// scale, d * (scale * (dot - offset * sum) - min * (pair . sums)).
+typedef struct scales {
+	F scale[16]; // of chunk c; for the types whose scales are for 16 values: of run 2c and 2c + 1
+	F min[8];
+	V pair[8];   // the minima's whole parts for the two runs of a chunk, 16 bits each
+} scales;
 
-// Takes `chunks` chunks of a panel, the first of which is chunk `at` of the row, to `rows` activation rows of k.
-IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, int64_t k, const uint8_t *const *x,
-                         float *acc, const int rows) {
+// Where the unpacked values of a run (16 values of each lane, raised by the form's offset, in four words) go.
+typedef void run_fn(void *to, int run, V a, V b, V c, V d);
+
+// Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
+typedef void unpack_fn(const rows *w, int chunk, scales *s, run_fn *put, void *to);
+
+IG_INLINE rows rows_at(const uint8_t *w, int64_t stride) {
+	rows v = {.stride = stride, .stride3 = 3 * stride};
+	for (int i = 0; i < LANES / 4; i++)
+		v.part[i] = w + 4 * i * stride;
+	return v;
+}
+
+IG_INLINE void advance(rows *w, int64_t bytes) {
+	for (int i = 0; i < LANES / 4; i++)
+		w->part[i] += bytes;
+}
+
+// The weight group that follows, and how much of it has been prefetched. Each run that is unpacked prefetches as many
+// bytes as it took: a burst of requests would keep the loads of this group waiting.
+typedef struct ahead {
+	const uint8_t *next;
+	int done;
+} ahead;
+
+IG_INLINE void look_ahead(ahead *a, const form f) {
+	const int end = a->done + f.bytes * LANES * 16 / f.values;
+	IG_UNROLL
+	for (int i = (a->done + 63) / 64 * 64; i < end; i += 64)
+		prefetch(a->next + i);
+	a->done = end;
+}
+
+// ---- the activations ----
+
+// What the products need to know of rows of k activations; x points into the first.
+typedef struct inputs {
+	const uint8_t *const *x;
+	int64_t scales, sums; // offsets of d and s in a row
+} inputs;
+
+IG_INLINE V sums_of(const inputs *in, int r, int64_t chunk) { return spread(in->x[r] + in->sums + 4 * chunk); }
+IG_INLINE F scale_of(const inputs *in, int r, int64_t chunk) { return spread_f(in->x[r] + in->scales + 4 * chunk); }
+
+// What the sum of run `half` of a chunk (of both, where they share a scale) starts from: the offset's part.
+IG_INLINE V start_of(const form f, int half, V sums) {
 	const uint32_t down = (uint16_t)-f.offset;
-	const int64_t scales = ig_q8_d(k), sums = ig_q8_s(k);
-	F sum[BLOCK];
+	return f.offset ? pairs(all(0), all(!f.by16 ? down << 16 | down : half ? down << 16 : down), sums) : all(0);
+}
+
+// Adds chunk c of a block to a result.
+IG_INLINE F finish(const form f, const scales *s, int c, const V dot[2], V sums, F scale, F result) {
+	F part = to_float(dot[0]) * s->scale[f.by16 ? 2 * c : c];
+	if (f.by16)
+		part = muladd(to_float(dot[1]), s->scale[2 * c + 1], part);
+	if (f.mins)
+		part = mulsub(to_float(pairs(all(0), s->pair[c], sums)), s->min[c], part);
+	return muladd(part, scale, result);
+}
+
+// ---- one activation row ----
+
+typedef struct one {
+	V dot[16]; // of each run; of each chunk in dot[2c] where the runs of a chunk share a scale
+	const uint8_t *x[1];
+	ahead ahead;
+	form f;
+} one;
+
+IG_INLINE void run_dot(void *to, int run, V a, V b, V c, V d) {
+	one *o = to;
+	V q[4] = {a, b, c, d};
+	dots(o->dot + (o->f.by16 ? run : run & ~1), q, 4, o->f.bits, o->x, 16 * run, 1);
+	look_ahead(&o->ahead, o->f);
+}
+
+IG_INLINE void one_row(const form f, unpack_fn *unpack, rows w, int64_t k, const uint8_t *x, float *acc, const uint8_t *next) {
+	const int chunks = f.values / 32;
+	const uint8_t *row[1] = {x};
+	inputs in = {row, ig_q8_d(k), ig_q8_s(k)};
+	F result = (F)all(0);
+	for (int64_t at = 0; at < k / 32; at += chunks, next += f.bytes * LANES) {
+		scales s;
+		one o = {.x = {x + 32 * at}, .ahead = {next, 0}, .f = f};
+		IG_UNROLL
+		for (int c = 0; c < chunks; c++) {
+			V sums = sums_of(&in, 0, at + c);
+			o.dot[2 * c] = start_of(f, 0, sums);
+			o.dot[2 * c + 1] = start_of(f, 1, sums);
+		}
+		unpack(&w, 0, &s, run_dot, &o);
+		IG_UNROLL
+		for (int c = 0; c < chunks; c++)
+			result = finish(f, &s, c, o.dot + 2 * c, sums_of(&in, 0, at + c), scale_of(&in, 0, at + c), result);
+		advance(&w, f.bytes);
+	}
+	*(F *)acc = result;
+}
+
+// ---- several activation rows ----
+
+typedef struct panel {
+	V q[64]; // word 8c + t: values 32c + 4t .. 32c + 4t + 3
+	scales s;
+} panel;
+
+typedef struct many {
+	V *q; // of a panel
+	ahead ahead;
+	form f;
+} many;
+
+IG_INLINE void run_store(void *to, int run, V a, V b, V c, V d) {
+	many *m = to;
+	V *q = m->q + 4 * run;
+	q[0] = a, q[1] = b, q[2] = c, q[3] = d;
+	look_ahead(&m->ahead, m->f);
+}
+
+// Takes `chunks` chunks of a panel, the first of which is chunk `at` of the row, to `rows` activation rows.
+IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, const inputs *in, float *acc, const int rows) {
+	F result[BLOCK];
 	for (int r = 0; r < rows; r++)
-		sum[r] = *(const F *)(acc + r * LANES);
+		result[r] = *(const F *)(acc + r * LANES);
 	for (int c = 0; c < chunks; c++) {
-		V dot[2][BLOCK], min[BLOCK];
+		V dot[2][BLOCK], sums[BLOCK];
 		for (int r = 0; r < rows; r++) {
-			V s = spread(x[r] + sums + 4 * (at + c)), zero = all(0);
-			dot[0][r] = f.offset ? pairs(zero, all(f.by16 ? down : down << 16 | down), s) : zero;
-			dot[1][r] = f.offset ? pairs(zero, all(down << 16), s) : zero;
-			min[r] = pairs(zero, p->pair[c], s);
+			sums[r] = sums_of(in, r, at + c);
+			dot[0][r] = start_of(f, 0, sums[r]);
+			dot[1][r] = start_of(f, 1, sums[r]);
 		}
-		if (f.by16) {
-			dots(dot[0], p->q + 8 * c, 4, f.bits, x, 32 * (at + c), rows);
-			dots(dot[1], p->q + 8 * c + 4, 4, f.bits, x, 32 * (at + c) + 16, rows);
-		} else {
-			dots(dot[0], p->q + 8 * c, 8, f.bits, x, 32 * (at + c), rows);
-		}
+		dots(dot[0], p->q + 8 * c, f.by16 ? 4 : 8, f.bits, in->x, 32 * (at + c), rows);
+		if (f.by16)
+			dots(dot[1], p->q + 8 * c + 4, 4, f.bits, in->x, 32 * (at + c) + 16, rows);
 		for (int r = 0; r < rows; r++) {
-			F part = to_float(dot[0][r]) * p->scale[f.by16 ? 2 * c : c];
-			if (f.by16)
-				part = muladd(to_float(dot[1][r]), p->scale[2 * c + 1], part);
-			if (f.mins)
-				part = mulsub(to_float(min[r]), p->min[c], part);
-			sum[r] = muladd(part, spread_f(x[r] + scales + 4 * (at + c)), sum[r]);
+			V both[2] = {dot[0][r], dot[1][r]};
+			result[r] = finish(f, &p->s, c, both, sums[r], scale_of(in, r, at + c), result[r]);
 		}
 	}
 	for (int r = 0; r < rows; r++)
-		*(F *)(acc + r * LANES) = sum[r];
+		*(F *)(acc + r * LANES) = result[r];
 }
 
-IG_INLINE void prefetch(const uint8_t *p, int64_t bytes) {
-	for (int64_t i = 0; i < bytes; i += 64)
-		__builtin_prefetch(p + i, 0, 2);
+IG_INLINE void panel_dots(const panel *p, const form f, int chunks, int64_t at, inputs in, int n, float *acc) {
+	int r = 0;
+	for (; r + BLOCK <= n; r += BLOCK, in.x += BLOCK)
+		panel_dot(p, f, chunks, at, &in, acc + r * LANES, BLOCK);
+	if (BLOCK > 4 && r + 4 <= n) {
+		panel_dot(p, f, chunks, at, &in, acc + r * LANES, 4);
+		r += 4, in.x += 4;
+	}
+	if (r + 2 <= n) {
+		panel_dot(p, f, chunks, at, &in, acc + r * LANES, 2);
+		r += 2, in.x += 2;
+	}
+	if (r < n)
+		panel_dot(p, f, chunks, at, &in, acc + r * LANES, 1);
 }
 
-// A row kernel (product.h), for any type: the unpack function is inlined.
-IG_INLINE void panel_rows(const form f, unpack_fn *unpack, const uint8_t *w, int64_t stride, int64_t k,
-                          const void *const *rows, int n, float *acc, const uint8_t *next) {
-	const uint8_t *const *x = (const uint8_t *const *)rows;
+IG_INLINE void many_rows(const form f, unpack_fn *unpack, rows w, int64_t k, const uint8_t *const *x, int n, float *acc,
+                         const uint8_t *next) {
+	const int step = f.values / 32;
 	panel p;
 	memset(acc, 0, (size_t)n * LANES * sizeof *acc);
 	for (int64_t at = 0; at < k / 32; at += 8) {
 		int chunks = f.values == 256 || k / 32 - at > 8 ? 8 : (int)(k / 32 - at);
-		int64_t bytes = chunks * 32 / f.values * f.bytes;
-		if (next) {
-			prefetch(next, bytes * LANES);
-			next += bytes * LANES;
+		for (int c = 0; c < chunks; c += step, next += f.bytes * LANES) {
+			many m = {p.q, {next, 0}, f};
+			unpack(&w, c, &p.s, run_store, &m);
+			advance(&w, f.bytes);
 		}
-		unpack(w, stride, chunks, &p);
-		w += bytes;
-		int r = 0;
-		for (; r + BLOCK <= n; r += BLOCK)
-			panel_dot(&p, f, chunks, at, k, x + r, acc + r * LANES, BLOCK);
-		if (BLOCK > 4 && r + 4 <= n) {
-			panel_dot(&p, f, chunks, at, k, x + r, acc + r * LANES, 4);
-			r += 4;
-		}
-		if (r + 2 <= n) {
-			panel_dot(&p, f, chunks, at, k, x + r, acc + r * LANES, 2);
-			r += 2;
-		}
-		if (r < n)
-			panel_dot(&p, f, chunks, at, k, x + r, acc + r * LANES, 1);
+		panel_dots(&p, f, chunks, at, (inputs){x, ig_q8_d(k), ig_q8_s(k)}, n, acc);
 	}
+}
+
+// A row kernel (product.h), for any type.
+IG_INLINE void packed_rows(const form f, unpack_fn *unpack, const uint8_t *w, int64_t stride, int64_t k,
+                           const void *const *x, int n, float *acc, const uint8_t *next) {
+	if (!next)
+		next = w;
+	if (n == 1)
+		one_row(f, unpack, rows_at(w, stride), k, x[0], acc, next);
+	else
+		many_rows(f, unpack, rows_at(w, stride), k, (const uint8_t *const *)x, n, acc, next);
 }
 
 #endif

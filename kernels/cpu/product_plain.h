@@ -32,8 +32,8 @@ IG_INLINE void plain_dot(const uint8_t *w, int64_t stride, int64_t k, const floa
 			sum[j][r] = (F)all(0);
 	int64_t i = 0;
 	for (; i + 64 <= k; i += 64) { // one prefetch serves several steps
-		if (next)
-			prefetch(next + i * size * ROWS, 64 * size * ROWS);
+		for (int line = 0; line < size * ROWS; line++)
+			prefetch(next + i * size * ROWS + 64 * line);
 		for (int step = 0; step < 64; step += LANES)
 			plain_step(sum, w, stride, x, i + step, size, load, rows);
 	}
@@ -59,10 +59,12 @@ IG_INLINE void plain_dot(const uint8_t *w, int64_t stride, int64_t k, const floa
 IG_INLINE void plain_rows(const uint8_t *w, int64_t stride, int64_t k, const void *const *rows, int n, float *acc,
                           int size, load_fn *load, const uint8_t *next) {
 	const float *const *x = (const float *const *)rows;
+	if (!next)
+		next = w;
 	int r = 0;
-	for (; r + PLAIN_BLOCK <= n; r += PLAIN_BLOCK, next = 0)
+	for (; r + PLAIN_BLOCK <= n; r += PLAIN_BLOCK)
 		plain_dot(w, stride, k, x + r, acc + r * ROWS, size, load, next, PLAIN_BLOCK);
-	for (; r < n; r++, next = 0)
+	for (; r < n; r++)
 		plain_dot(w, stride, k, x + r, acc + r * ROWS, size, load, next, 1);
 }
 

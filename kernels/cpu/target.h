@@ -23,6 +23,13 @@
 #endif
 #endif
 
+// Before a loop of a few turns that must become straight code.
+#if defined(__clang__)
+#define IG_UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define IG_UNROLL _Pragma("GCC unroll 16")
+#endif
+
 #define IG_INLINE static inline __attribute__((always_inline))
 
 #endif
