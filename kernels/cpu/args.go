@@ -77,8 +77,9 @@ type Quantize struct {
 // Matmul: Dst[r][j] = sum over i of W[j][i]*X[r][i], plus Bias[j] and Add[r][j] where set; W has M rows of K.
 // X is f32 for F32, F16 and BF16 weights and quantized rows for every other type. Add may be Dst.
 type Matmul struct {
-	W, X, Dst, Bias, Add unsafe.Pointer
-	XStride              int64 // of f32 X; quantized rows are contiguous
+	W, X, Dst            unsafe.Pointer
+	Bias, Add            unsafe.Pointer `cpu:"optional"`
+	XStride              int64          // of f32 X; quantized rows are contiguous
 	DstStride, AddStride int64
 	Type                 Type
 	M, K                 int32
@@ -98,7 +99,9 @@ type Experts struct {
 // Norm: Dst = X / sqrt(mean(X²)+Eps) * W over each of Heads groups of Cols values, Gap floats apart in X and DGap in
 // Dst; then times silu(Gate) where set. W nil: ones. Dst may be X.
 type Norm struct {
-	X, W, Gate, Dst                     unsafe.Pointer
+	X                                   unsafe.Pointer
+	W, Gate                             unsafe.Pointer `cpu:"optional"`
+	Dst                                 unsafe.Pointer
 	Stride, Gap, DStride, DGap, GStride int64
 	Heads, Cols                         int32
 	Rows                                Rows
@@ -127,7 +130,9 @@ type KVStore struct {
 // Attention: causal attention of each row over its slot's cells, grouped-query; Window and Cap 0: none. Gate, where
 // set, multiplies by sigmoid. Scratch: one part a thread of the team, AttentionScratch floats each.
 type Attention struct {
-	Q, KC, VC, Gate, Dst, Scratch         unsafe.Pointer
+	Q, KC, VC                             unsafe.Pointer
+	Gate                                  unsafe.Pointer `cpu:"optional"`
+	Dst, Scratch                          unsafe.Pointer
 	QStride, QGap, GStride, GGap, DStride int64
 	Type                                  Type
 	Heads, KVHeads, Dim, Cells, Window    int32
@@ -173,7 +178,9 @@ type Route struct {
 // Combine: Dst[r] = Add[r] + sum over s of Weights[r*Used+s]*Y[r*Used+s] + sigmoid(SGate[r])*Shared[r]; Add, SGate and
 // Shared may be nil. Dst may be Add.
 type Combine struct {
-	Y, Weights, Shared, SGate, Add, Dst  unsafe.Pointer
+	Y, Weights                           unsafe.Pointer
+	Shared, SGate, Add                   unsafe.Pointer `cpu:"optional"`
+	Dst                                  unsafe.Pointer
 	YStride, SStride, AddStride, DStride int64
 	Cols, Used                           int32
 }
@@ -187,7 +194,9 @@ type Gather struct {
 
 // Add: Dst = Scale*X + Y, then through Cap*tanh(Dst/Cap) where Cap > 0. Y may be nil; Dst may be X or Y.
 type Add struct {
-	X, Y, Dst                 unsafe.Pointer
+	X                         unsafe.Pointer
+	Y                         unsafe.Pointer `cpu:"optional"`
+	Dst                       unsafe.Pointer
 	XStride, YStride, DStride int64
 	Cols                      int32
 	Rows                      Rows

@@ -237,6 +237,8 @@ IG_INLINE void attention(const ig_attention *a, const ig_batch *b, int ith, int 
 	int64_t tiles = 0, queries = group > IG_ATTENTION_QUERIES ? group : IG_ATTENTION_QUERIES;
 	for (const ig_seq *s = b->seq; s < b->seq + b->seqs; s++)
 		tiles += (s->rows + rows - 1) / rows * a->kv_heads;
+	if (tiles == 0)
+		return;
 	int64_t cuts = tiles < nth ? (nth + tiles - 1) / tiles : 1, item = 0;
 	if (cuts > group)
 		cuts = group;

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"testing"
+	"unsafe"
 )
 
 const rounds = 40 // random shapes an operation
@@ -180,5 +181,64 @@ func TestGLUExtremes(t *testing.T) {
 		k := &kase{batch: b, tol: 1e-6, args: &GLU{Gate: a.ptr(gate), Up: a.ptr(up), Dst: a.ptr(dst), Cols: int32(len(in)), Act: act, Times: 1}}
 		k.expect(dst, want)
 		a.check(t, k)
+	}
+}
+
+// sweep is n values, evenly spaced over the range, both ends included.
+func sweep(n int, from, to float64) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = float32(from + (to-from)*float64(i)/float64(n-1))
+	}
+	return x
+}
+
+// The functions inside the kernels are good to a few units in the last place wherever the result is a normal float.
+func TestFunctionPrecision(t *testing.T) {
+	const n = 60000
+	cases := map[string]struct {
+		from, to, ulps float64
+		args           func(x, one, dst unsafe.Pointer) Args
+		f              func(float64) float64
+	}{
+		"silu": {-87, 87, 4, func(x, one, dst unsafe.Pointer) Args {
+			return &GLU{Gate: x, Up: one, Dst: dst, Cols: n, Act: SiLU, Times: 1}
+		}, silu},
+		"gelu": {-2, 12, 8, func(x, one, dst unsafe.Pointer) Args {
+			return &GLU{Gate: x, Up: one, Dst: dst, Cols: n, Act: GELU, Times: 1}
+		}, gelu},
+		"tanh": {-12, 12, 4, func(x, one, dst unsafe.Pointer) Args {
+			return &Add{X: x, Dst: dst, Cols: n, Scale: 1, Cap: 1}
+		}, math.Tanh},
+	}
+	for name, c := range cases {
+		a := newArena(t, 1)
+		b := a.randomBatch(t, 1, 10)
+		b.Resize(1, 0, 1)
+		x, one, dst := a.empty(n), a.empty(n), a.empty(n)
+		copy(a.f32(x), sweep(n, c.from, c.to))
+		for i := range a.f32(one) {
+			a.f32(one)[i] = 1
+		}
+		for _, level := range Levels() {
+			p := NewProgram(level)
+			if err := p.Add(c.args(a.ptr(x), a.ptr(one), a.ptr(dst))); err != nil {
+				t.Fatal(err)
+			}
+			teams[1].Run(p, b)
+			p.Free()
+			worst, where := 0.0, float32(0)
+			for i, v := range a.f32(x) {
+				want := c.f(float64(v))
+				ulp := math.Abs(float64(math.Nextafter32(float32(want), float32(math.Inf(1)))) - float64(float32(want)))
+				if e := math.Abs(float64(a.f32(dst)[i])-want) / ulp; e > worst {
+					worst, where = e, v
+				}
+			}
+			t.Logf("%s at %v: %.2f ulp, at %v", name, level, worst, where)
+			if worst > c.ulps && level != Generic {
+				t.Errorf("%s at %v: %.2f ulp off at %v, expected at most %v", name, level, worst, where, c.ulps)
+			}
+		}
 	}
 }

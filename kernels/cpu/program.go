@@ -45,9 +45,12 @@ func (p *Program) Level() Level { return p.level }
 func (p *Program) Len() int { return len(p.infos) }
 
 // Add appends a step with a copy of the arguments. It wraps ErrNoKernel when nothing runs the operation for the
-// weight's or cache's type.
+// weight's or cache's type, and ErrArgs when the arguments contradict each other.
 func (p *Program) Add(a Args) error {
 	v := reflect.ValueOf(a).Elem()
+	if err := checkArgs(a); err != nil {
+		return fmt.Errorf("%s: %w", a.op(), err)
+	}
 	info := stepInfo{op: a.op(), typ: untyped, args: v.Type()}
 	if f := v.FieldByName("Type"); f.IsValid() {
 		info.typ = Type(f.Int())

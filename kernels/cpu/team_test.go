@@ -183,9 +183,36 @@ func TestProgramListing(t *testing.T) {
 	if got := p.String(); got != want || p.Len() != 2 {
 		t.Errorf("%d steps:\n%s", p.Len(), got)
 	}
-	err = p.Add(&KVStore{Type: Q2_K})
+	err = p.Add(&KVStore{K: m.At(0), V: m.At(0), KC: m.At(0), VC: m.At(0), Type: Q2_K, Heads: 1, Dim: 256, Cells: 1})
 	if !errors.Is(err, ErrNoKernel) || !strings.Contains(err.Error(), "kv_store Q2_K") {
 		t.Errorf("a cache of Q2_K: %v", err)
+	}
+}
+
+func TestArgsAreChecked(t *testing.T) {
+	m, err := Alloc(64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Free()
+	at := m.At(0)
+	p := NewProgram(Generic)
+	defer p.Free()
+	for want, a := range map[string]Args{
+		"norm: bad kernel arguments: no Dst":                                                   &Norm{X: at, Heads: 1, Cols: 1},
+		"norm: bad kernel arguments: Cols is 0":                                                &Norm{X: at, Dst: at, Heads: 1},
+		"matmul: bad kernel arguments: a row of 100 values is not whole blocks of 256 of Q4_K": &Matmul{W: at, X: at, Dst: at, Type: Q4_K, M: 1, K: 100},
+		"rope: bad kernel arguments: Rot is 3, not a multiple of 2":                            &Rope{X: at, Freq: at, Heads: 1, Rot: 3},
+		"attention: bad kernel arguments: Heads is 3, not a multiple of 2":                     &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Type: F16, Heads: 3, KVHeads: 2, Dim: 1, Cells: 1},
+		"attention: bad kernel arguments: KVHeads is 0":                                        &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Type: F16, Heads: 3, Dim: 1, Cells: 1},
+		"route: bad kernel arguments: 5 of 4 experts used":                                     &Route{Logits: at, IDs: at, Weights: at, Experts: 4, Used: 5},
+	} {
+		if err := p.Add(a); !errors.Is(err, ErrArgs) || err.Error() != want {
+			t.Errorf("got %v, expected %s", err, want)
+		}
+	}
+	if p.Len() != 0 {
+		t.Errorf("%d bad steps were added", p.Len())
 	}
 }
 
