@@ -8,14 +8,11 @@ import (
 
 // attr is v.name: Python's attribute first, else the item under that key.
 func (r *run) attr(v Value, name string) Value {
-	if u, ok := v.(*undefined); ok {
-		if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") {
-			return undefinedItem(v, name)
-		}
-		r.failUndefined(u)
-	}
 	if a, ok := r.pythonAttr(v, name); ok {
 		return a
+	}
+	if u, ok := v.(*undefined); ok {
+		r.failUndefined(u)
 	}
 	if o, ok := v.(*Object); ok {
 		if e, ok := o.get(name); ok {
@@ -107,13 +104,13 @@ func (r *run) slice(v Value, parts [3]Value) Value {
 	if u, ok := v.(*undefined); ok {
 		r.failUndefined(u)
 	}
-	n, ok := length(v)
+	n, _ := length(v)
 	switch v.(type) {
-	case *Object, dictView:
-		ok = false
-	}
-	if !ok {
-		return undefinedItem(v, sliceName{})
+	case string, markup, *List, Tuple, rangeValue:
+	case *Object:
+		r.typeError("unhashable type: 'slice'")
+	default:
+		r.typeError("'%s' object is not subscriptable", typeName(v))
 	}
 	var at [3]int64
 	given := [3]bool{}
@@ -182,9 +179,6 @@ func (r *run) slice(v Value, parts [3]Value) Value {
 	}
 	return nil
 }
-
-// sliceName stands for a slice in a message.
-type sliceName struct{}
 
 func (r *run) sliceString(s string, start, step, count, n int64) string {
 	r.work(len(s))
@@ -280,8 +274,7 @@ func (r *run) pythonAttr(v Value, name string) (Value, bool) {
 			return c.step, true
 		}
 	}
-	if strings.HasPrefix(name, "__") && strings.HasSuffix(name, "__") && isDunder[name] ||
-		strings.Contains(unsafe[typeName(v)], " "+name+" ") {
+	if isDunder[name] || strings.Contains(unsafe[typeName(v)], " "+name+" ") {
 		return &undefined{
 			hint: "access to attribute " + quote(name) + " of " + quote(typeName(v)) + " object is unsafe.",
 			of:   v, name: name, owned: true, kind: "SecurityError",

@@ -99,7 +99,7 @@ type macro struct {
 
 func (m *macro) call(r *run, a arguments) Value {
 	r.enter()
-	defer r.leave()
+	defer r.exit()
 	d := m.def
 	line := r.line
 	s := &scope{parent: m.scope, vars: make([]binding, 0, len(d.params)+3)}

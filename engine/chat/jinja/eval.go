@@ -141,14 +141,13 @@ func (n *signExpr) eval(r *run, s *scope) Value {
 		}
 		return x
 	}
-	i, ok := asInt(v)
-	if !ok {
+	if _, ok := toBig(v); !ok {
 		r.typeError("bad operand type for unary %s: '%s'", op, typeName(v))
 	}
 	if n.neg {
-		return r.arith("-", int64(0), i)
+		return r.arith("-", int64(0), v)
 	}
-	return i
+	return r.arith("+", int64(0), v)
 }
 
 func (n *attrExpr) eval(r *run, s *scope) Value {
@@ -207,7 +206,7 @@ func (n *testExpr) eval(r *run, s *scope) Value {
 
 func (n *bodyExpr) eval(r *run, s *scope) Value {
 	r.step()
-	return r.capture(func() { execBody(r, &scope{parent: s}, n.body) })
+	return r.capture(func() { r.leaving = execBody(r, &scope{parent: s}, n.body) })
 }
 
 // eval evaluates the arguments of a call and spreads * and **.

@@ -19,6 +19,9 @@ func (n *outputStmt) exec(r *run, s *scope) signal {
 	r.step()
 	r.line = n.line
 	v := n.x.eval(r, s)
+	if r.leaving != proceed {
+		return r.leave()
+	}
 	if t, ok := v.(string); ok {
 		r.write(t)
 	} else {
@@ -30,8 +33,19 @@ func (n *outputStmt) exec(r *run, s *scope) signal {
 func (n *setStmt) exec(r *run, s *scope) signal {
 	r.step()
 	r.line = n.line
-	r.store(s, &n.to, n.x.eval(r, s))
+	v := n.x.eval(r, s)
+	if r.leaving != proceed {
+		return r.leave()
+	}
+	r.store(s, &n.to, v)
 	return proceed
+}
+
+// leave passes on the signal that ended a block's body.
+func (r *run) leave() signal {
+	sig := r.leaving
+	r.leaving = proceed
+	return sig
 }
 
 // store assigns v to a target, taking tuples apart.
@@ -160,9 +174,9 @@ func (n *forStmt) run(r *run, s *scope, v Value, depth0 int64) {
 			}
 		}
 	}
+	// As in Jinja, else also runs where no round came to its end.
 	ran := false
 	for l.advance() {
-		ran = true
 		r.step()
 		inner := &scope{parent: s, vars: make([]binding, 0, 4)}
 		r.store(inner, &n.to, l.cur)
@@ -173,8 +187,9 @@ func (n *forStmt) run(r *run, s *scope, v Value, depth0 int64) {
 			r.limits.Item(l.cur, start, len(r.out))
 		}
 		if sig == breaking {
-			return
+			break
 		}
+		ran = ran || sig == proceed
 	}
 	if !ran {
 		execBody(r, &scope{parent: s}, n.other)
@@ -303,6 +318,6 @@ func (l *loop) recurse(r *run, a arguments) Value {
 		r.typeError("LoopContext.__call__() takes 2 positional arguments but %d were given", len(a.pos)+1)
 	}
 	r.enter()
-	defer r.leave()
+	defer r.exit()
 	return r.capture(func() { l.n.run(r, l.scope, a.pos[0], l.depth0+1) })
 }

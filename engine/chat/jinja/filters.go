@@ -84,14 +84,14 @@ func init() {
 			case float64:
 				return math.Abs(x)
 			}
-			i, ok := asInt(v)
+			i, ok := toBig(v)
 			if !ok {
 				r.typeError("bad operand type for abs(): '%s'", typeName(v))
 			}
-			if i < 0 {
-				return r.intOp("-", 0, i)
+			if i.Sign() < 0 {
+				return r.arith("-", int64(0), v)
 			}
-			return i
+			return r.arith("+", int64(0), v)
 		}},
 		"int": {params: []string{"default?", "base?"}, fn: func(r *run, v Value, a []Value) Value {
 			def := a[0]

@@ -202,15 +202,19 @@ func (r *run) keyFunc(attribute, sensitive Value, multi bool) func(Value) Value 
 			return v
 		}
 	}
-	s, ok := asString(attribute)
-	if !multi || !ok || !strings.Contains(s, ",") {
+	if !multi {
 		get := r.getter(attribute, nil)
 		return func(v Value) Value { return fold(get(v)) }
 	}
-	var getters []func(Value) Value
-	for _, part := range strings.Split(s, ",") {
-		getters = append(getters, r.getter(part, nil))
+	getters := []func(Value) Value{}
+	if s, ok := asString(attribute); ok {
+		for _, part := range strings.Split(s, ",") {
+			getters = append(getters, r.getter(part, nil))
+		}
+	} else {
+		getters = append(getters, r.getter(attribute, nil))
 	}
+	// A tuple even for one attribute, as in Jinja: equal values are then never ordered, so missing ones can be sorted.
 	return func(v Value) Value {
 		key := make(Tuple, len(getters))
 		for i, get := range getters {
@@ -292,6 +296,7 @@ func batch(r *run, v Value, a []Value) Value {
 	var held Value
 	holds := false
 	return &generator{"generator", func() (Value, bool) {
+		defer r.enterLazy()()
 		var row []Value
 		if holds {
 			row, holds = append(row, held), false
@@ -376,6 +381,9 @@ func groupBy(r *run, v Value, a []Value) Value {
 }
 
 func mapFilter(r *run, v Value, a arguments) Value {
+	if !truth(v) {
+		return r.lazy(r.list(nil), nil)
+	}
 	if len(a.pos) == 0 {
 		attribute, ok := a.take("attribute")
 		if !ok {

@@ -110,8 +110,10 @@ func (r *run) printf(self Value, format string, arg Value) Value {
 		}
 		write(r.printfVerb(byte(verb), spec, v, safe))
 	}
-	if used < len(args) && !named && (isTuple || mapping == nil) {
-		if _, isList := arg.(*List); !isList {
+	if used < len(args) && !named {
+		switch arg.(type) {
+		case *Object, *List, rangeValue, *undefined: // what can be indexed counts as a mapping
+		default:
 			r.typeError("not all arguments converted during string formatting")
 		}
 	}

@@ -141,6 +141,7 @@ func (r *run) items(v Value) []Value {
 func (r *run) lazy(v Value, f func(Value) (Value, bool)) *generator {
 	var next func() (Value, bool)
 	return &generator{"generator", func() (Value, bool) {
+		defer r.enterLazy()()
 		if next == nil {
 			next = r.iterate(v, "'%s' object is not iterable")
 		}
@@ -155,4 +156,13 @@ func (r *run) lazy(v Value, f func(Value) (Value, bool)) *generator {
 			}
 		}
 	}}
+}
+
+// enterLazy counts iterators that read from iterators, which a loop can stack up; the result takes it back.
+func (r *run) enterLazy() func() {
+	r.lazyDepth++
+	if r.lazyDepth > maxNest {
+		r.over("depth", maxNest)
+	}
+	return func() { r.lazyDepth-- }
 }

@@ -79,7 +79,7 @@ func lex(source string) ([]token, error) {
 	if !utf8.ValidString(source) {
 		source = strings.ToValidUTF8(source, "\uFFFD")
 	}
-	l := &lexer{src: source, line: 1, lineStart: true}
+	l := &lexer{src: source, line: 1, lineStart: true, tokens: make([]token, 0, len(source)/8+1)}
 	for l.pos < len(l.src) {
 		if err := l.root(); err != nil {
 			return nil, err

@@ -37,10 +37,10 @@ func (r *run) arith(op string, a, b Value) Value {
 	if isInt && isInt2 {
 		return r.intOp(op, x, y)
 	}
-	_, bigA := a.(*big.Int)
-	_, bigB := b.(*big.Int)
-	if (bigA || isInt) && (bigB || isInt2) {
-		r.fail("OverflowError", "integers beyond 64 bits can't be computed with")
+	if x, ok := toBig(a); ok {
+		if y, ok := toBig(b); ok {
+			return r.bigOp(op, x, y)
+		}
 	}
 	f, ok := asFloat(a)
 	g, ok2 := asFloat(b)
@@ -91,22 +91,31 @@ func (r *run) sequenceOp(op string, a, b Value) (Value, bool) {
 			return Tuple(append(append(items, x...), y...)), true
 		}
 	case "*":
-		n, ok := asInt(b)
-		seq := a
+		seq, times := a, b
+		if !isSequence(seq) {
+			seq, times = b, a
+		}
+		if !isSequence(seq) {
+			break
+		}
+		if _, ok := times.(*big.Int); ok {
+			r.fail("OverflowError", "cannot fit 'int' into an index-sized integer")
+		}
+		n, ok := asInt(times)
 		if !ok {
-			if n, ok = asInt(a); ok {
-				seq = b
-			}
+			r.typeError("can't multiply sequence by non-int of type '%s'", typeName(times))
 		}
-		switch seq.(type) {
-		case string, markup, *List, Tuple:
-			if !ok {
-				r.typeError("can't multiply sequence by non-int of type '%s'", typeName(b))
-			}
-			return r.repeat(seq, max(n, 0)), true
-		}
+		return r.repeat(seq, max(n, 0)), true
 	}
 	return nil, false
+}
+
+func isSequence(v Value) bool {
+	switch v.(type) {
+	case string, markup, *List, Tuple:
+		return true
+	}
+	return false
 }
 
 func (r *run) repeat(seq Value, n int64) Value {
@@ -135,45 +144,28 @@ func (r *run) repeat(seq Value, n int64) Value {
 	return s
 }
 
+// intOp computes in 64 bits, and goes to bigOp where the result may not fit.
 func (r *run) intOp(op string, x, y int64) Value {
-	overflow := func() { r.fail("OverflowError", "integers beyond 64 bits can't be computed with") }
+	const small = 1 << 31
 	switch op {
-	case "+":
-		z := x + y
-		if (x > 0) == (y > 0) && (z > 0) != (x > 0) && x != 0 && y != 0 {
-			overflow()
+	case "+", "-":
+		if z := x + y; op == "+" && (z > x) == (y > 0) {
+			return z
 		}
-		return z
-	case "-":
-		z := x - y
-		if (x >= 0) != (y >= 0) && (z >= 0) != (x >= 0) {
-			overflow()
+		if z := x - y; op == "-" && (z < x) == (y > 0) {
+			return z
 		}
-		return z
 	case "*":
-		z := x * y
-		if x != 0 && (z/x != y || x == -1 && y == math.MinInt64) {
-			overflow()
+		if -small < x && x < small && -small < y && y < small {
+			return x * y
 		}
-		return z
 	case "/":
-		if y == 0 {
-			r.fail("ZeroDivisionError", "division by zero")
+		if y != 0 {
+			return float64(x) / float64(y)
 		}
-		return float64(x) / float64(y)
 	case "//", "%":
-		if y == 0 {
-			message := "integer division or modulo by zero"
-			if op == "%" {
-				message = "integer modulo by zero"
-			}
-			r.fail("ZeroDivisionError", "%s", message)
-		}
-		if y == -1 { // MinInt64 / -1 does not fit
-			if op == "%" {
-				return int64(0)
-			}
-			return r.intOp("-", 0, x)
+		if y == 0 || y == -1 {
+			break
 		}
 		q, m := x/y, x%y
 		if m != 0 && (m < 0) != (y < 0) {
@@ -184,22 +176,65 @@ func (r *run) intOp(op string, x, y int64) Value {
 		}
 		return q
 	}
-	// **
-	if y < 0 {
-		return r.floatOp("**", float64(x), float64(y))
-	}
-	switch {
-	case x == 0 || x == 1 || x == -1:
-		if y == 0 || x == -1 && y%2 == 0 {
-			return int64(1)
+	return r.bigOp(op, big.NewInt(x), big.NewInt(y))
+}
+
+// maxBits bounds integers; Python refuses to print ones of more than maxDigits digits.
+const maxBits = 1 << 14
+
+// bigOp computes with integers of any size up to maxBits.
+func (r *run) bigOp(op string, x, y *big.Int) Value {
+	r.alloc(int64(x.BitLen()+y.BitLen()) / 8)
+	z := new(big.Int)
+	switch op {
+	case "+":
+		z.Add(x, y)
+	case "-":
+		z.Sub(x, y)
+	case "*":
+		z.Mul(x, y)
+	case "/", "//", "%":
+		if y.Sign() == 0 {
+			message := map[string]string{"/": "division by zero", "//": "integer division or modulo by zero", "%": "integer modulo by zero"}
+			r.fail("ZeroDivisionError", "%s", message[op])
 		}
-		return x
-	case y > 63:
-		overflow()
+		if op == "/" {
+			f, _ := new(big.Rat).SetFrac(x, y).Float64()
+			if math.IsInf(f, 0) {
+				r.fail("OverflowError", "integer division result too large for a float")
+			}
+			return f
+		}
+		m := new(big.Int)
+		z.DivMod(x, y, m)
+		// DivMod leaves a remainder that is never negative; Python's has the divisor's sign.
+		if m.Sign() != 0 && y.Sign() < 0 {
+			z.Sub(z, big.NewInt(1))
+			m.Add(m, y)
+		}
+		if op == "%" {
+			z = m
+		}
+	case "**":
+		if y.Sign() < 0 {
+			f, _ := asFloat(x)
+			g, _ := asFloat(y)
+			return r.floatOp(op, f, g)
+		}
+		if x.BitLen() > 1 && (!y.IsInt64() || y.Int64() > maxBits/int64(x.BitLen()-1)) {
+			r.fail("OverflowError", "integer too large")
+		}
+		if x.BitLen() <= 1 && !y.IsInt64() {
+			y = new(big.Int).And(y, big.NewInt(1))
+			y.Add(y, big.NewInt(2)) // 0, 1 and -1 only care whether the exponent is odd
+		}
+		z.Exp(x, y, nil)
 	}
-	z := int64(1)
-	for ; y > 0; y-- {
-		z = r.intOp("*", z, x).(int64)
+	if z.BitLen() > maxBits {
+		r.fail("OverflowError", "integer too large")
+	}
+	if z.IsInt64() {
+		return z.Int64()
 	}
 	return z
 }
@@ -248,6 +283,9 @@ func (r *run) floatOp(op string, x, y float64) Value {
 	}
 	if x == 0 && y < 0 {
 		r.fail("ZeroDivisionError", "0.0 cannot be raised to a negative power")
+	}
+	if x < 0 && y != math.Trunc(y) {
+		r.valueError("complex numbers are not supported")
 	}
 	z := math.Pow(x, y)
 	if math.IsInf(z, 0) && !math.IsInf(x, 0) && !math.IsInf(y, 0) {
@@ -487,6 +525,7 @@ func (r *run) checkHashable(v Value, depth int) {
 	case Tuple:
 		for _, e := range v {
 			r.nestData(depth)
+			r.alloc(int64(depth+1) * itemSize) // hashOf spells tuples, level by level
 			r.checkHashable(e, depth+1)
 		}
 	}

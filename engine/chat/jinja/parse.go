@@ -256,6 +256,9 @@ func (p *parser) ifStatement() stmt {
 
 func (p *parser) forStatement(line int) stmt {
 	n := &forStmt{line: line, to: p.targetUntil("in", false)}
+	if n.to.binds(nameLoop) {
+		p.fail("can't assign to the special variable 'loop' in a for tag")
+	}
 	if !p.skipName("in") {
 		p.fail("expected 'in', got %v", p.cur())
 	}
@@ -362,4 +365,12 @@ func (p *parser) target(namespaces bool) target {
 		t.attr = p.wantName()
 	}
 	return t
+}
+
+// binds tells whether a target sets a name.
+func (t *target) binds(name int) bool {
+	if !t.tuple {
+		return t.name == name
+	}
+	return slices.ContainsFunc(t.items, func(t target) bool { return t.binds(name) })
 }

@@ -357,6 +357,7 @@ func (p *parser) test(x expr) expr {
 // args parses a call's arguments, from '(' to ')'.
 func (p *parser) args() callArgs {
 	var a callArgs
+	seen := map[string]bool{}
 	p.wantOp("(")
 	for !p.atOp(")") {
 		switch {
@@ -376,6 +377,10 @@ func (p *parser) args() callArgs {
 			}
 			name := p.next().val
 			p.pos++
+			if seen[name] {
+				p.fail("the keyword '%s' is repeated", name)
+			}
+			seen[name] = true
 			a.kw = append(a.kw, kwExpr{name, p.expression()})
 		default:
 			if a.star != nil || a.double != nil || a.kw != nil {

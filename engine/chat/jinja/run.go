@@ -14,8 +14,11 @@ type run struct {
 	out      []byte // the text, or what a macro or block captures
 	captured int    // how many captures are open; 0: out is the result
 
+	leaving signal // a break or continue met inside a filter or set block, on its way to the loop
+
 	line      int // of the node being evaluated, for errors
 	depth     int
+	lazyDepth int
 	steps     int64
 	pause     int64 // steps at which to look at the clock next
 	memory    int64
@@ -141,7 +144,7 @@ func (r *run) write(s string) {
 	r.out = append(r.out, s...)
 }
 
-// enter counts a call; leave must follow.
+// enter counts a call; exit must follow.
 func (r *run) enter() {
 	r.depth++
 	if r.depth > r.limits.Depth {
@@ -149,7 +152,7 @@ func (r *run) enter() {
 	}
 }
 
-func (r *run) leave() { r.depth-- }
+func (r *run) exit() { r.depth-- }
 
 // capture runs f and returns what it wrote.
 func (r *run) capture(f func()) string {

@@ -45,8 +45,6 @@ func text(v Value) string {
 // shortRepr is repr(v) of a scalar, for error messages.
 func shortRepr(v Value) string {
 	switch v := v.(type) {
-	case sliceName:
-		return "slice"
 	case string, markup, nil, bool, int64, float64, *big.Int:
 		p := printer{}
 		p.repr(v, 0)

@@ -10,7 +10,7 @@ import (
 //
 //	nil                  None
 //	bool, int64, float64
-//	*big.Int             an integer beyond 64 bits, as read from JSON: it can be printed and compared
+//	*big.Int             an integer beyond 64 bits
 //	string               valid UTF-8; indexed by character, as Python does
 //	*List, Tuple, *Object
 //
