@@ -141,10 +141,6 @@ func TestCompletionAnswer(t *testing.T) {
 		`+begin+`[],`+usage+`,`+timings+`}`)
 }
 
-type sized struct{ error }
-
-func (sized) Sizes() (int, int) { return 5000, 4096 }
-
 func TestFromEngine(t *testing.T) {
 	for _, c := range []struct {
 		err    error
@@ -154,6 +150,7 @@ func TestFromEngine(t *testing.T) {
 		{fmt.Errorf("%w: 5000 tokens, context 4096", engine.ErrPromptTooLong), 400, "context_length_exceeded"},
 		{fmt.Errorf("render: %w", engine.ErrNoTemplate), 400, "no_chat_template"},
 		{fmt.Errorf("x: %w", engine.ErrBadRequest), 400, ""},
+		{fmt.Errorf("%w: roles must alternate", chat.ErrRefused), 400, "template_error"},
 		{engine.ErrClosed, 503, "engine_closed"},
 		{context.Canceled, 499, "cancelled"},
 		{fmt.Errorf("x: %w", context.DeadlineExceeded), 504, "timeout"},
@@ -168,12 +165,6 @@ func TestFromEngine(t *testing.T) {
 		if e.Status != c.status || code != c.code {
 			t.Errorf("%v: got %d %q, want %d %q", c.err, e.Status, code, c.status, c.code)
 		}
-	}
-	if e := FromEngine(sized{fmt.Errorf("%w", engine.ErrPromptTooLong)}); e.Status != 500 {
-		t.Errorf("an error that hides what it wraps is the server's: %+v", e)
-	}
-	if e := FromEngine(fmt.Errorf("%w: %w", engine.ErrPromptTooLong, sized{fmt.Errorf("x")})); e.PromptTokens != 5000 || e.Context != 4096 {
-		t.Errorf("both numbers are wanted: %+v", e)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"ingot/engine"
 )
@@ -127,6 +128,7 @@ type CompletionAnswer struct {
 	head     Head
 	logprobs bool
 	text     strings.Builder
+	echoed   int // characters before the first token
 	tokens   []engine.TokenInfo
 	done     *engine.Result
 }
@@ -138,6 +140,7 @@ func NewCompletionAnswer(head Head, r *CompletionRequest) *CompletionAnswer {
 
 // Add takes the next event. A raw prompt has no place for thoughts apart, so they are text like the rest.
 func (a *CompletionAnswer) Add(ev engine.Event) {
+	a.echoed += echoed(ev, len(a.tokens) == 0)
 	a.text.WriteString(ev.Reasoning)
 	a.text.WriteString(ev.Text)
 	if a.logprobs {
@@ -153,7 +156,7 @@ func (a *CompletionAnswer) Response() (*Completion, error) {
 	if a.done == nil {
 		return nil, errUnfinished
 	}
-	logprobs, _ := legacyLogprobs(a.tokens, 0)
+	logprobs, _ := legacyLogprobs(a.tokens, a.echoed)
 	c := completion(a.head, CompletionChoice{Text: a.text.String(), Logprobs: logprobs, FinishReason: new(string(a.done.Reason))})
 	c.Usage, c.Timings = usageOf(a.done.Usage), timingsOf(a.done)
 	return &c, nil
@@ -163,6 +166,7 @@ func (a *CompletionAnswer) Response() (*Completion, error) {
 type CompletionStream struct {
 	head                      Head
 	logprobs, progress, usage bool
+	begun                     bool
 	offset                    int // of the next token in the text, in characters
 }
 
@@ -182,6 +186,8 @@ func (s *CompletionStream) Chunks(ev engine.Event, elapsed int64) []any {
 	}
 	choice := CompletionChoice{Text: ev.Reasoning + ev.Text}
 	if s.logprobs {
+		s.offset += echoed(ev, !s.begun)
+		s.begun = s.begun || len(ev.Tokens) > 0
 		choice.Logprobs, s.offset = legacyLogprobs(ev.Tokens, s.offset)
 	}
 	if choice.Text != "" || choice.Logprobs != nil {
@@ -199,6 +205,14 @@ func (s *CompletionStream) Chunks(ev engine.Event, elapsed int64) []any {
 		out = append(out, c)
 	}
 	return out
+}
+
+// echoed counts the characters of a repeated prompt: text that comes before any token is reported.
+func echoed(ev engine.Event, first bool) int {
+	if !first || len(ev.Tokens) > 0 {
+		return 0
+	}
+	return utf8.RuneCountInString(ev.Text)
 }
 
 func completion(head Head, choices ...CompletionChoice) Completion {

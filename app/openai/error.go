@@ -17,6 +17,7 @@ import (
 	"strconv"
 
 	"ingot/engine"
+	"ingot/engine/chat"
 )
 
 // Error types as OpenAI names them.
@@ -37,9 +38,6 @@ type Error struct {
 	Param   *string `json:"param"` // the field at fault, as a path: messages[2].content
 	Code    *string `json:"code"`
 
-	// Both counts of a prompt that does not fit, where the engine told them.
-	PromptTokens int `json:"n_prompt_tokens,omitempty"`
-	Context      int `json:"n_ctx,omitempty"`
 	// Progress is the share of the model that is loaded, with code model_loading.
 	Progress *float64 `json:"progress,omitempty"`
 }
@@ -98,13 +96,10 @@ func FromEngine(err error) *Error {
 	case errors.As(err, &own):
 		return own
 	case errors.Is(err, engine.ErrPromptTooLong):
-		e := NewError(400, TypeInvalid, "context_length_exceeded", err.Error())
-		// An engine error may tell both counts apart from its sentence.
-		var sizes interface{ Sizes() (prompt, context int) }
-		if errors.As(err, &sizes) {
-			e.PromptTokens, e.Context = sizes.Sizes()
-		}
-		return e
+		// The sentence names both counts.
+		return NewError(400, TypeInvalid, "context_length_exceeded", err.Error())
+	case errors.Is(err, chat.ErrRefused):
+		return NewError(400, TypeInvalid, "template_error", err.Error())
 	case errors.Is(err, engine.ErrNoTemplate):
 		return NewError(400, TypeInvalid, "no_chat_template", err.Error())
 	case errors.Is(err, engine.ErrBadRequest):

@@ -81,10 +81,10 @@ func (s *Server) ServeUnix(ctx context.Context, path, token string) error {
 	if err != nil {
 		return err
 	}
-	return s.serveUnix(ctx, l, token)
+	return s.serveUnix(ctx, l, token, s.opts.Grace)
 }
 
-func (s *Server) serveUnix(ctx context.Context, l net.Listener, token string) error {
+func (s *Server) serveUnix(ctx context.Context, l net.Listener, token string, grace time.Duration) error {
 	if token == "" {
 		l.Close()
 		return errors.New("a unix socket needs a token")
@@ -92,7 +92,7 @@ func (s *Server) serveUnix(ctx context.Context, l net.Listener, token string) er
 	on := s.serveOn(l, s.handler(gate{private: true, access: Access{Key: token}}))
 	select {
 	case <-ctx.Done():
-		on.stop(s.opts.Grace)
+		on.stop(grace)
 		return nil
 	case err := <-on.ended:
 		on.cancel()

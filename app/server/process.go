@@ -47,7 +47,8 @@ func RunEngineProcess(ctx context.Context, stdin io.Reader, o ProcessOptions, op
 		s.Shutdown()
 	})
 	served := make(chan error, 1)
-	go func() { served <- s.serveUnix(ctx, l, token) }()
+	// Who ends this process wants no more of its answers; clients of the public endpoint get their grace.
+	go func() { served <- s.serveUnix(ctx, l, token, 50*time.Millisecond) }()
 
 	type opened struct {
 		engine Engine

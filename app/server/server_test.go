@@ -269,6 +269,34 @@ func TestClientThatReadsNothing(t *testing.T) {
 	}
 }
 
+// The write deadline of one answer does not cut the next one on the same connection.
+func TestDeadlineDoesNotLinger(t *testing.T) {
+	_, h := serve(t, Options{Write: 50 * time.Millisecond}, script())
+	conn := dial(t, h)
+	in := bufio.NewReader(conn)
+	exchange := func(request string) string {
+		fmt.Fprintf(conn, request, h.Listener.Addr())
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	body := `{"prompt":"a","stream":true}`
+	request := fmt.Sprintf("POST /v1/completions HTTP/1.1\r\nHost: %%s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
+	if text := exchange(request); !strings.HasSuffix(text, "data: [DONE]\n\n") {
+		t.Errorf("got %s", text)
+	}
+	time.Sleep(100 * time.Millisecond)
+	if text := exchange("GET /metrics HTTP/1.1\r\nHost: %s\r\n\r\n"); !strings.Contains(text, "ingot_requests_total") {
+		t.Errorf("got %s", text)
+	}
+}
+
 func TestQueueLimit(t *testing.T) {
 	e := script()
 	e.Gap = time.Hour

@@ -128,7 +128,7 @@ func TestOfficialClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if c := got.Choices[0]; c.Text != "say ithm hmone two three" || c.Logprobs.Tokens[2] != "one" || c.Logprobs.TextOffset[1] != 2 {
+		if c := got.Choices[0]; c.Text != "say ithm hmone two three" || c.Logprobs.Tokens[2] != "one" || c.Logprobs.TextOffset[1] != 8 {
 			t.Errorf("got %s", got.RawJSON())
 		}
 		stream := client.Completions.NewStreaming(ctx, official.CompletionNewParams{
