@@ -22,5 +22,6 @@ scripts/setup.sh "$kind"
 version=$(git describe --tags --always --dirty 2>/dev/null || true)
 tags=
 [ "$kind" != headless ] || tags=headless
+[ -e bin/ingot ] || echo "ingot: building; the first time takes some minutes" >&2
 CGO_ENABLED=1 GOFLAGS="${GOFLAGS:-} -trimpath -buildvcs=false" \
 	go build -tags "$tags" -ldflags "${version:+-X main.version=$version}" -o bin/ingot .
