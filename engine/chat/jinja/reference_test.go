@@ -110,3 +110,8 @@ func TestPublishedTemplates(t *testing.T) {
 	}
 	checkCases(t, dir)
 }
+
+// The templates of testdata are our own; record.py there recorded the cases from Python.
+func TestOwnTemplates(t *testing.T) {
+	checkCases(t, "testdata")
+}
