@@ -62,6 +62,12 @@ func (f *fake) deps() Deps {
 	}
 }
 
+// killed is how the end of the engine is told.
+type killed struct{}
+
+func (killed) Error() string { return "The engine was ended by the system." }
+func (killed) Unwrap() error { return chat.ErrEngineGone }
+
 // The engine.
 
 func (f *fake) State() live.State {
@@ -155,7 +161,7 @@ func (f *fake) Answer(ctx context.Context, ask chat.Ask, update func(chat.Update
 			f.mu.Unlock()
 			if die {
 				f.tell(func(s *live.State) { s.Phase, s.Problem = live.Failed, "The engine was ended by the system." })
-				return fmt.Errorf("%w: signal: killed", chat.ErrEngineGone)
+				return killed{}
 			}
 			if thought {
 				f.grow(conv, answer, "", word)

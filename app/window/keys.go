@@ -30,6 +30,11 @@ func (w *Window) keys() {
 			}
 		}
 	})
+	c.AddShortcut(&fyne.ShortcutPaste{}, func(s fyne.Shortcut) {
+		if w.current == screenChat {
+			w.chat.Paste(s)
+		}
+	})
 	c.SetOnTypedKey(func(ev *fyne.KeyEvent) {
 		if ev.Name == fyne.KeyEscape && w.current == screenChat {
 			w.chat.Stop()

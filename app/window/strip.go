@@ -27,6 +27,7 @@ type strip struct {
 	fw.BaseWidget
 	dot     *widget.Dot
 	state   *widget.Label
+	stateIn *widget.Hinted // tells why it stopped
 	prefill *widget.Hinted
 	decode  *widget.Hinted
 	preText *widget.Label
@@ -52,6 +53,7 @@ func newStrip(openCards func()) *strip {
 	s := &strip{openTap: openCards, dot: widget.NewDot(theme.Faint), state: small("")}
 	s.ExtendBaseWidget(s)
 	s.state.Color = theme.Text
+	s.stateIn = widget.NewHinted(s.state, "")
 	s.preText, s.decText, s.ctxText = small(""), small(""), small("")
 	s.prefill = widget.NewHinted(s.preText, t.HintPrefill)
 	s.decode = widget.NewHinted(s.decText, t.HintDecode)
@@ -90,6 +92,7 @@ func (s *strip) show(st live.State) {
 		state = t.NoModel
 	}
 	s.state.Set(state)
+	s.stateIn.SetHint(st.Problem)
 
 	running := st.Phase == live.Ready || st.Phase == live.Answering
 	s.rate(s.preText, s.prefill, t.PrefillF, st.Prefill, running)
@@ -193,7 +196,7 @@ func (r *stripRenderer) MinSize() fyne.Size { return fyne.NewSize(200, stripHeig
 
 func (r *stripRenderer) Objects() []fyne.CanvasObject {
 	s := r.s
-	return []fyne.CanvasObject{r.panel, s.dot, s.state, s.prefill, s.decode, s.graph, s.context, s.cards}
+	return []fyne.CanvasObject{r.panel, s.dot, s.stateIn, s.prefill, s.decode, s.graph, s.context, s.cards}
 }
 
 // Layout sets the state at the left and the rest from the right; what has no room is moved out of sight.
@@ -220,7 +223,7 @@ func (r *stripRenderer) Layout(size fyne.Size) {
 		place(o, right-w, w)
 		right -= w + theme.L + 2
 	}
-	place(s.state, 32, max(min(stateW, right-32), 0))
+	place(s.stateIn, 32, max(min(stateW, right-32), 0))
 }
 
 func (r *stripRenderer) Refresh() {

@@ -6,7 +6,7 @@
 package window
 
 import (
-	"os"
+	"context"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
@@ -77,6 +77,7 @@ type Window struct {
 	notice  *notice
 	hints   *widget.HintLayer
 	unwatch func()
+	phase   live.Phase // as last seen
 }
 
 const (
@@ -91,9 +92,6 @@ const sideWidth float32 = 232
 
 // NewApp makes the toolkit's application. Call it once, from the main goroutine.
 func NewApp() fyne.App {
-	if l := os.Getenv("LANG"); l == "" || l == "C" || l == "POSIX" {
-		os.Setenv("LANG", "en_US.UTF-8") // the toolkit complains of a locale without a language
-	}
 	return app.NewWithID(ID)
 }
 
@@ -131,12 +129,28 @@ func New(a fyne.App, deps Deps) *Window {
 	w.win.SetCloseIntercept(w.close)
 	w.win.SetOnDropped(w.dropped)
 	w.keys()
-	w.unwatch = live.Watch(deps.Engine, deps.Do, w.strip.show)
+	w.unwatch = live.Watch(deps.Engine, deps.Do, w.engineChanged)
 	w.Go(screenChat)
 	if s := deps.Place.Screen; s > screenChat && s < len(w.screens) {
 		w.Go(s)
 	}
 	return w
+}
+
+// engineChanged draws the strip, and says so when the engine ends while nothing waits for it; an answer that it
+// leaves unfinished says so itself.
+func (w *Window) engineChanged(st live.State) {
+	if st.Phase == live.Failed && w.phase == live.Ready {
+		text := st.Problem
+		if text == "" {
+			text = words.T().EngineGone
+		}
+		w.notice.Say(text, words.T().StartEngine, func() {
+			go w.deps.Engine.Start(context.Background(), st.Model) // what goes wrong is in the next state
+		})
+	}
+	w.phase = st.Phase
+	w.strip.show(st)
 }
 
 // Run shows the window and returns when it is closed. It must be called from the main goroutine.

@@ -11,6 +11,7 @@ import (
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/test"
 
+	"ingot/app/window/live"
 	"ingot/app/window/widget"
 )
 
@@ -219,13 +220,15 @@ func TestEngineDiesAndGoesOn(t *testing.T) {
 	w, q := open(t, f)
 	w.focus()
 	typeLine(w, "Count")
-	q.until(t, "the error bar", func() bool { return says(w, "The engine stopped in the middle of this answer") })
+	q.until(t, "the error bar", func() bool { return says(w, "The engine was ended by the system. What it had written is kept.") })
 	if !says(w, "one two three") || says(w, "four") {
 		t.Errorf("the text so far is not kept:\n%s", read(w))
 	}
 	starts := len(f.started)
 	test.Tap(button(t, w.win.Content(), "Start again and continue"))
-	q.until(t, "the rest", func() bool { return says(w, "one two three  and the rest.") && !says(w, "Start again") && !says(w, "Answering") })
+	q.until(t, "the rest", func() bool {
+		return says(w, "one two three  and the rest.") && !says(w, "Start again") && !says(w, "Answering")
+	})
 	if len(f.started) != starts+1 {
 		t.Errorf("the engine was started %d times more, want once", len(f.started)-starts)
 	}
@@ -248,6 +251,18 @@ func TestStopKeepsWhatWasWritten(t *testing.T) {
 		t.Error("the text is gone")
 	}
 	button(t, w.win.Content(), "Send")
+	test.Tap(button(t, w.win.Content(), "Continue"))
+	q.until(t, "the rest", func() bool { return says(w, " and the rest.") && !says(w, "Answering") })
+}
+
+func TestEngineEndsWhileIdle(t *testing.T) {
+	f := newFake()
+	f.fill()
+	w, q := open(t, f)
+	f.tell(func(s *live.State) { s.Phase, s.Problem = live.Failed, "The engine ran out of memory." })
+	q.until(t, "the notice", func() bool { return says(w, "The engine ran out of memory.") })
+	test.Tap(button(t, w.win.Content(), "Start again"))
+	q.until(t, "the engine", func() bool { return says(w, "Ready") && f.State().Phase == live.Ready })
 }
 
 func TestDeleteAndUndo(t *testing.T) {

@@ -107,6 +107,7 @@ type device struct {
 	amount *widget.Label
 	extra  *widget.Label
 	legend []*widget.Label
+	keys   []*fyne.Container // a dot, a name and the label: hidden where it is nothing
 	object *fyne.Container
 }
 
@@ -125,21 +126,22 @@ func partsOf(c live.Card) []int64 {
 
 func newDevice(c live.Card) *device {
 	t := words.T()
-	d := &device{meter: widget.NewMeter(100, 10), amount: widget.Caption(""), extra: widget.Caption("").Cut()}
+	d := &device{meter: widget.NewMeter(100, 10), amount: widget.Caption(""), extra: widget.Caption("")}
 	name := widget.Strong(c.Description).Cut()
-	d.extra.Align = fyne.TextAlignTrailing
-	legend := widget.Row(theme.L)
+	legend := widget.Wrap(theme.L)
 	for i, text := range []string{t.Weights, t.Cache, t.State, t.Scratch, t.Other} {
 		l := widget.Caption("")
 		d.legend = append(d.legend, l)
-		legend.Add(widget.Row(6, widget.NewDot(partColors[i]), widget.Caption(text), l))
+		key := widget.Row(6, widget.NewDot(partColors[i]), widget.Caption(text), l)
+		d.keys = append(d.keys, key)
+		legend.Add(key)
 	}
 	tag := widget.NewBadge()
 	tag.Set(c.Name, "")
 	d.object = widget.Stack(widget.NewPanel(theme.Sheet, theme.Border, theme.Radius), widget.Pad(theme.L, widget.Column(theme.M,
-		widget.RowGrow(theme.S, 1, tag, name, d.amount),
+		widget.RowGrow(theme.M, 1, tag, name, d.extra, d.amount),
 		d.meter,
-		widget.RowGrow(theme.L, 1, legend, d.extra),
+		legend,
 	)))
 	return d
 }
@@ -150,6 +152,7 @@ func (d *device) show(c live.Card, st live.State) {
 	var shares []widget.Part
 	for i, n := range partsOf(c) {
 		d.legend[i].Set(live.Bytes(n))
+		widget.SetVisible(d.keys[i], n > 0)
 		if c.Total > 0 && n > 0 {
 			shares = append(shares, widget.Part{Share: float64(n) / float64(c.Total), Color: partColors[i]})
 		}

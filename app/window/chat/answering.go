@@ -64,7 +64,7 @@ func (s *Screen) restart() {
 	s.feed.SetLen(n - 1)
 	s.start(Ask{Kind: kind, Conversation: s.current, Message: last.ID, Model: m.ID, Reasoning: s.reasoning},
 		Message{ID: last.ID, Model: m.Name, Text: last.Text, Reasoning: last.Reasoning, Thought: last.Thought, Siblings: last.Siblings, Index: last.Index},
-		last.Gone || last.State == Partial)
+		last.Gone)
 }
 
 // start shows an answer that begins, and begins it. fresh loads the model first.

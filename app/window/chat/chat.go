@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// ErrEngineGone is returned by Answers.Answer, wrapped or not, when the engine process ended in mid-answer. The
-// screen then offers to start it again and go on; other errors are shown as their sentence.
+// ErrEngineGone is wrapped by what Answers.Answer returns when the engine process ended in mid-answer; the screen
+// then offers to start it again and go on. The text of every error is shown: it is a sentence for people.
 var ErrEngineGone = errors.New("the engine stopped")
 
 // ID names a conversation or a message; 0 is none.

@@ -19,7 +19,7 @@ type actions struct {
 	edit       func()
 	again      func()
 	sibling    func(ID)
-	restart    func() // start the engine and continue, or try again
+	more       func() // go on, after starting the engine where it ended
 	openClosed func() // the thoughts were opened or closed
 }
 
@@ -103,6 +103,8 @@ type answer struct {
 	footer  *fyne.Container
 	pager   *pager
 	again   *widget.Button
+	more    *widget.Button // go on with an answer that ended early
+	last    bool
 	stats   *widget.Label
 	trouble *trouble
 	column  *fyne.Container
@@ -124,11 +126,13 @@ func newAnswer(m Message, last bool, open bool, sel *widget.Selection, act actio
 	copy := footButton(theme.IconCopy, t.Copy, nil)
 	copyOnTap(copy, func() string { return a.message.Text })
 	a.again = footButton(theme.IconRefresh, t.Regenerate, act.again)
+	a.more = widget.NewButton(t.GoOn, theme.Icon{}, widget.Quiet, act.more)
+	a.more.Small = true
 	a.stats = widget.Caption("")
 	a.stats.Color = theme.Faint
 	a.pager = newPager(m, act.sibling)
-	a.footer = widget.Row(2, copy, a.again, a.pager.all, widget.Inset(0, 0, 0, 6, a.stats))
-	a.trouble = newTrouble(act.restart)
+	a.footer = widget.Row(2, copy, a.again, a.pager.all, a.more, widget.Inset(0, 0, 0, 6, a.stats))
+	a.trouble = newTrouble(act.more)
 	// Buttons keep their own width at the left.
 	a.column = widget.Column(0,
 		widget.Inset(0, 0, theme.XS, -8, widget.RowGrow(0, 1, a.thought, widget.Spring())),
@@ -138,7 +142,8 @@ func newAnswer(m Message, last bool, open bool, sel *widget.Selection, act actio
 		widget.Inset(theme.M, 0, 0, 0, a.trouble),
 		widget.Inset(2, 0, 0, -7, widget.RowGrow(0, 1, a.footer, widget.Spring())),
 	)
-	a.setLast(last)
+	a.last = last
+	widget.SetVisible(a.again, last)
 	a.show(m, nil)
 	return a
 }
@@ -150,8 +155,6 @@ func (a *answer) toggle() {
 		a.act.openClosed()
 	}
 }
-
-func (a *answer) setLast(last bool) { widget.SetVisible(a.again, last) }
 
 // show draws a message. prompt tells how far its prompt is read; nil: nothing to tell.
 func (a *answer) show(m Message, prompt *Progress) {
@@ -193,6 +196,7 @@ func (a *answer) show(m Message, prompt *Progress) {
 
 	a.trouble.show(m)
 	widget.SetVisible(a.column.Objects[4], m.State == Failed || m.State == Partial)
+	widget.SetVisible(a.more, a.last && (m.State == Stopped || m.State == Complete && m.Stats.Length))
 	a.stats.Set(statsLine(m))
 	a.pager.set(m)
 	widget.SetVisible(a.column.Objects[5], m.State != Writing)
@@ -257,14 +261,21 @@ func newTrouble(restart func()) *trouble {
 
 func (tr *trouble) show(m Message) {
 	t := words.T()
+	text, button := m.Problem, t.TryAgain
 	switch {
-	case m.State == Failed && !m.Gone:
-		tr.text.SetText(m.Problem)
-		tr.button.Set(t.TryAgain, theme.IconRefresh)
-	default: // the engine or the program ended
-		tr.text.SetText(t.EngineDied)
-		tr.button.Set(t.StartAgain, theme.IconRefresh)
+	case m.State == Partial:
+		text, button = t.ClosedEarly, t.GoOn
+	case m.Gone:
+		button = t.StartAgain
+		if text == "" {
+			text = t.EngineGone
+		}
+		if m.Text != "" || m.Reasoning != "" {
+			text += " " + t.Kept
+		}
 	}
+	tr.text.SetText(text)
+	tr.button.Set(button, theme.IconRefresh)
 }
 
 // HeightFor implements widget.Item.

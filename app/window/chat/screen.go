@@ -149,6 +149,12 @@ func (s *Screen) TypeRune(r rune) {
 	s.composer.entry.TypedRune(r)
 }
 
+// Paste takes what is pasted while nothing had the focus.
+func (s *Screen) Paste(paste fyne.Shortcut) {
+	s.composer.focus()
+	s.composer.entry.TypedShortcut(paste)
+}
+
 // Selected returns the text that is selected in the messages.
 func (s *Screen) Selected() string { return s.selection.Text() }
 
@@ -258,7 +264,7 @@ func (s *Screen) build(i int) widget.Item {
 		edit:    func() { s.edit(m) },
 		again:   func() { s.again() },
 		sibling: func(id ID) { s.sibling(id) },
-		restart: func() { s.restart() },
+		more:    func() { s.restart() },
 	}
 	if m.User {
 		return newBubble(m, &s.selection, act)

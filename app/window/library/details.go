@@ -11,7 +11,7 @@ import (
 	"ingot/app/window/words"
 )
 
-const detailsWidth float32 = 290
+const detailsWidth float32 = 280
 
 // details is the pane at the right with everything the file says.
 type details struct {

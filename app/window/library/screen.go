@@ -75,8 +75,9 @@ func NewScreen(deps Deps) *Screen {
 
 	addFile := widget.NewButton(t.AddFile, theme.IconPlus, widget.Primary, s.pickFile)
 	addFolder := widget.NewButton(t.AddFolder, theme.IconFolder, widget.Plain, s.pickFolder)
-	head := widget.Inset(20, theme.XL, theme.M, theme.XL, widget.Column(theme.M,
-		widget.RowGrow(theme.S, 0, widget.Column(2, widget.Title(t.Library), widget.Note(t.LibraryIntro)), addFolder, addFile),
+	head := widget.Inset(20, theme.XL, theme.M, theme.XL, widget.Column(theme.S,
+		widget.RowGrow(theme.S, 0, widget.Title(t.Library), addFolder, addFile),
+		widget.Inset(0, 0, theme.XS, 0, widget.Note(t.LibraryIntro)),
 		widget.Box(s.search),
 	))
 	list := widget.ColumnGrow(0, 1, head, widget.Stack(s.feed, s.note))

@@ -34,6 +34,11 @@ func RowTop(gap float32, grow int, objects ...fyne.CanvasObject) *fyne.Container
 	return &fyne.Container{Layout: &rowLayout{gap: gap, grow: grow, top: true}, Objects: objects}
 }
 
+// Wrap sets objects side by side at their own widths, on as many lines as they need.
+func Wrap(gap float32, objects ...fyne.CanvasObject) *fyne.Container {
+	return &fyne.Container{Layout: wrapLayout{gap}, Objects: objects}
+}
+
 // Inset leaves space around one object.
 func Inset(top, right, bottom, left float32, o fyne.CanvasObject) *fyne.Container {
 	return &fyne.Container{Layout: &insetLayout{top, right, bottom, left}, Objects: []fyne.CanvasObject{o}}
@@ -271,6 +276,45 @@ func (l *fixedLayout) MinSize(objects []fyne.CanvasObject) fyne.Size {
 		if l.size.Height == 0 {
 			size.Height = max(size.Height, m.Height)
 		}
+	}
+	return size
+}
+
+type wrapLayout struct{ gap float32 }
+
+// flow calls place with each visible object's position and returns the height.
+func (l wrapLayout) flow(objects []fyne.CanvasObject, width float32, place func(fyne.CanvasObject, fyne.Position)) float32 {
+	x, y, line := float32(0), float32(0), float32(0)
+	for _, o := range objects {
+		if !o.Visible() {
+			continue
+		}
+		m := o.MinSize()
+		if x > 0 && x+m.Width > width {
+			x, y, line = 0, y+line+l.gap/2, 0
+		}
+		place(o, fyne.NewPos(x, y))
+		x += m.Width + l.gap
+		line = max(line, m.Height)
+	}
+	return y + line
+}
+
+func (l wrapLayout) Layout(objects []fyne.CanvasObject, size fyne.Size) {
+	l.flow(objects, size.Width, func(o fyne.CanvasObject, at fyne.Position) {
+		o.Move(at)
+		o.Resize(o.MinSize())
+	})
+}
+
+func (l wrapLayout) HeightFor(objects []fyne.CanvasObject, width float32) float32 {
+	return l.flow(objects, width, func(fyne.CanvasObject, fyne.Position) {})
+}
+
+func (l wrapLayout) MinSize(objects []fyne.CanvasObject) fyne.Size {
+	size := fyne.Size{}
+	for _, o := range objects {
+		size = size.Max(o.MinSize())
 	}
 	return size
 }

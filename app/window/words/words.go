@@ -26,20 +26,20 @@ type Table struct {
 	HintCardF, HintCardTempF, Memory                                string
 
 	// Chat
-	NewChat, Untitled, Conversations, NoConversations, LoadingConversations string
-	Greeting, GreetingNoModel, UsingF, PickModel, GetModel                  string
-	Examples                                                                []string
-	Placeholder, PlaceholderBusy, Send, Stop                                string
-	ComposerHint                                                            string
-	Regenerate, Edit, EditHint, Resend                                      string
-	Thinking, ThoughtF, Thought                                             string
-	LoadingModelF, ReadingF, ReadingAll                                     string
-	StatsF, StatsRateF, StatsFirstF, Interrupted, LengthEnd                 string
-	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint      string
-	ReasoningNone                                                           string
-	EngineDied, StartAgain, TryAgain, Restarting, SaveFailedF, LoadFailedF  string
-	ToBottom, ModelMissing, SampleTag, NoneYet, AddModels, DeleteMessage    string
-	CannotRename                                                            string
+	NewChat, Untitled, Conversations, NoConversations, LoadingConversations             string
+	Greeting, GreetingNoModel, UsingF, PickModel, GetModel                              string
+	Examples                                                                            []string
+	Placeholder, PlaceholderBusy, Send, Stop                                            string
+	ComposerHint                                                                        string
+	Regenerate, Edit, EditHint, Resend                                                  string
+	Thinking, ThoughtF, Thought                                                         string
+	LoadingModelF, ReadingF, ReadingAll                                                 string
+	StatsF, StatsRateF, StatsFirstF, Interrupted, LengthEnd                             string
+	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint                  string
+	ReasoningNone                                                                       string
+	EngineGone, Kept, ClosedEarly, GoOn, StartAgain, StartEngine, TryAgain, LoadFailedF string
+	ToBottom, ModelMissing, SampleTag, NoneYet, AddModels, DeleteMessage                string
+	CannotRename                                                                        string
 
 	// Library
 	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown    string
