@@ -74,8 +74,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, g gate, mux *http
 		rec.entry.Milliseconds = float64(time.Since(begun)) / float64(time.Millisecond)
 		s.finish(rec)
 	}()
-	// The deadline of the last answer on this connection must not hit this one.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 	out.Header().Set("X-Content-Type-Options", "nosniff")
 	if err := g.checkHost(r); err != nil {
 		writeError(out, r, err)
