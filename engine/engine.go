@@ -19,7 +19,7 @@ import (
 var (
 	// ErrPromptTooLong is returned when a prompt does not fit the context; nothing is cut silently.
 	ErrPromptTooLong = errors.New("prompt longer than the context")
-	// ErrClosed is returned by calls on an engine that was closed.
+	// ErrClosed is returned by calls on an engine or a session that was closed.
 	ErrClosed = errors.New("engine closed")
 	// ErrNoTemplate is returned when messages are given to a model whose file carries no chat template.
 	ErrNoTemplate = errors.New("model has no chat template")
@@ -38,10 +38,17 @@ type Options struct {
 	Cards    []string // names from Devices; nil: the CPU
 	TPS      int      // lanes a stage (-tps); 0: all cards in one stage
 	Split    string   // "", "none", "layer", "tensor" (-sm)
+	KV       string   // type of keys and values: "f16", "bf16" or "f32"; "": f16. f32 takes twice the memory
 	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB.
 	Snapshots int64
 	// Progress is called while weights load, with the share done, from the goroutine that called Open.
 	Progress func(float64)
+
+	// Hook sees intermediate activations after every batch, on the engine's own goroutine, which waits for it: it must
+	// not call the engine. Watch chooses them by layer and name (see Activation) when the model is opened; nil: each
+	// layer's result. What is watched keeps its memory, and is not folded into the next step. Nil costs nothing.
+	Hook  func(Activation)
+	Watch func(layer int, name string) bool
 }
 
 // Request asks for one continuation. Exactly one of Messages, Text and Tokens is set.
@@ -57,7 +64,8 @@ type Request struct {
 	Echo      bool     // a raw prompt is repeated before its continuation
 	IgnoreEOS bool     // go on past end-of-text tokens, for measuring
 
-	// Processors see and may change the logits of every step before sampling (A7).
+	// Processors see and may change the logits of every step before sampling (A7). They and Until run on the engine's
+	// goroutine, between Generate's call and the end of its loop; a panic in one ends this answer with an error.
 	Processors []func(tokens []int32, logits []float32)
 	// Until ends the generation when it returns true; it sees the tokens generated so far.
 	Until func(tokens []int32) bool
@@ -108,7 +116,8 @@ type Result struct {
 	Timing     Timing
 }
 
-// Usage counts tokens.
+// Usage counts tokens: Completion those that were picked, the one that ended the turn included; Reasoning those of
+// them inside a thought.
 type Usage struct{ Prompt, Cached, Completion, Reasoning int }
 
 // Timing is wall time: prefill covers Prompt-Cached tokens, decode the completion after its first token.

@@ -3,30 +3,17 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"ingot/engine/arch"
-	"ingot/engine/cache"
 	"ingot/engine/chat"
 	"ingot/engine/device"
 	"ingot/engine/exec"
 	"ingot/engine/gguf"
-	"ingot/engine/graph"
-	"ingot/engine/plan"
 	"ingot/engine/sched"
 	"ingot/engine/tensor"
 	"ingot/engine/token"
-)
-
-const (
-	defaultContext   = 4096
-	defaultUBatch    = 512
-	defaultSlots     = 1
-	defaultSnapshots = 256 << 20
-	maxPlanes        = 256
-	maxOuts          = 64 // wanted rows of a batch; their logits are vocab floats each
 )
 
 // Engine is one loaded model.
@@ -43,6 +30,9 @@ type Engine struct {
 
 // Open loads a model. The error says in one sentence what is wrong with the file or what does not fit.
 func Open(path string, o Options) (_ *Engine, err error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	f, err := gguf.Open(path)
 	if err != nil {
 		return nil, err
@@ -61,6 +51,7 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	if e.vocab, err = token.New(f.Meta()); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
+	go e.vocab.Warm()
 	if err := e.loadTemplate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
@@ -136,14 +127,8 @@ func vocabSize(f *gguf.File) int {
 	return 0
 }
 
+// loadTemplate compiles the file's chat template, and the one for tools where it has two.
 func (e *Engine) loadTemplate() error {
-	source, err := e.file.Meta().String("tokenizer.chat_template")
-	if errors.Is(err, gguf.ErrNoKey) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
 	bos, eos := "", ""
 	if id, ok := e.vocab.BOS(); ok {
 		bos = e.vocab.Text(id)
@@ -151,73 +136,26 @@ func (e *Engine) loadTemplate() error {
 	if id, ok := e.vocab.EOS(); ok {
 		eos = e.vocab.Text(id)
 	}
-	e.template, err = chat.New(source, bos, eos)
+	source, err := e.templateSource("tokenizer.chat_template")
+	if err != nil || source == "" {
+		return err
+	}
+	if e.template, err = chat.New(source, bos, eos); err != nil {
+		return err
+	}
+	source, err = e.templateSource("tokenizer.chat_template.tool_use")
+	if err != nil || source == "" {
+		return err
+	}
+	e.template, err = e.template.WithTools(source)
 	return err
 }
 
-// start plans the model for the card, loads the lane and starts the scheduler.
-func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) error {
-	h := e.model
-	level := o.Level
-	if level == "" {
-		level = os.Getenv("INGOT_CPU")
+// templateSource is "" where the file has none.
+func (e *Engine) templateSource(key string) (string, error) {
+	source, err := e.file.Meta().String(key)
+	if errors.Is(err, gguf.ErrNoKey) {
+		return "", nil
 	}
-	if len(o.Cards) > 1 || o.TPS > 1 {
-		return fmt.Errorf("%w: this build runs a model on the CPU as one lane", ErrBadRequest)
-	}
-	card, err := device.NewCPU(o.Threads, level)
-	if err != nil {
-		return err
-	}
-	slots, rows := or(o.Slots, defaultSlots), or(o.UBatch, defaultUBatch)
-	cells := o.Context
-	if cells <= 0 {
-		cells = min(h.TrainContext, defaultContext)
-	}
-	rows = min(rows, cells)
-
-	b := graph.NewBuilder()
-	model.Forward(b)
-	outs := min(max(slots, maxOuts), max(slots, rows))
-	p, err := plan.Make(b.Graph(), func(w *graph.Weight) tensor.Type { return weights[w.ID].Type },
-		plan.Options{Rows: max(rows, slots), Outs: outs, QuantRow: card.QuantRow})
-	if err != nil {
-		return err
-	}
-	planes := planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots))
-	lane, err := card.Load(device.Spec{Plan: p, Weights: weights, States: h.States, Slots: slots, Cells: cells, Planes: planes, KV: tensor.F16})
-	if err != nil {
-		return err
-	}
-	e.card = card
-	e.run = exec.New(lane)
-	e.sched = sched.New(e.run, cache.New(slots, cells, planes), sched.Options{Rows: max(rows, slots), Outs: outs})
-	ci := card.Info()
-	e.info.Context, e.info.Slots, e.info.Threads, e.info.Level = cells, slots, ci.Threads, ci.Level
-	return nil
-}
-
-// planesFor is how many recurrent states there is memory for: two a slot, and snapshots within the budget.
-func planesFor(states []*graph.State, slots int, budget int64) int {
-	var plane int64
-	for _, s := range states {
-		plane += device.PlaneBytes(s)
-	}
-	if plane == 0 {
-		return 0
-	}
-	return 2*slots + int(min(max(budget/plane, 2), maxPlanes))
-}
-
-func or[T int | int64](v, zero T) T {
-	if v > 0 {
-		return v
-	}
-	return zero
-}
-
-// Close ends all work and frees the model. Answers under way end with ErrClosed.
-func (e *Engine) Close() error {
-	e.sched.Close()
-	return e.file.Close()
+	return source, err
 }

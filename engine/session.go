@@ -13,21 +13,26 @@ import (
 var ErrBusy = errors.New("all slots are busy")
 
 // Session is one timeline in the caller's own hands: tokens go in, logits come out. It holds a slot until closed.
+// Its methods may be called from any goroutine, one after the other, but not from a sink.
 type Session struct {
-	s       *sched.Session
-	context int
+	s *sched.Session
+	e *Engine
 }
 
-// NewSession takes a free slot.
+// NewSession takes the least recently used free slot and empties it. It returns ErrBusy where there is none.
 func (e *Engine) NewSession() (*Session, error) {
-	s, ok := e.sched.Session()
-	if !ok {
+	s, err := e.sched.Session()
+	switch {
+	case errors.Is(err, sched.ErrClosed):
+		return nil, ErrClosed
+	case err != nil:
 		return nil, ErrBusy
 	}
-	return &Session{s, e.info.Context}, nil
+	return &Session{s, e}, nil
 }
 
 // Feed appends tokens; sink, if not nil, sees the logits [vocab] after the last of them, valid during the call only.
+// Tokens that do not fit the context are an ErrPromptTooLong and none is taken; after another error the session is empty.
 func (s *Session) Feed(tokens []int32, sink func(logits []float32)) error {
 	return s.feed(tokens, false, sink)
 }
@@ -38,10 +43,15 @@ func (s *Session) FeedAll(tokens []int32, sink func(logits []float32)) error {
 }
 
 func (s *Session) feed(tokens []int32, all bool, sink func([]float32)) error {
+	for i, id := range tokens {
+		if id < 0 || int(id) >= s.e.info.Vocab {
+			return fmt.Errorf("%w: token %d at position %d is not in the vocabulary of %d", ErrBadRequest, id, i, s.e.info.Vocab)
+		}
+	}
 	err := s.s.Feed(tokens, all, sink)
 	switch {
 	case errors.Is(err, cache.ErrFull):
-		return fmt.Errorf("%w: %d tokens more do not fit the context of %d", ErrPromptTooLong, len(tokens), s.context)
+		return fmt.Errorf("%w: %d tokens more do not fit the context of %d", ErrPromptTooLong, len(tokens), s.e.info.Context)
 	case errors.Is(err, sched.ErrClosed):
 		return ErrClosed
 	}

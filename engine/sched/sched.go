@@ -1,5 +1,5 @@
 // Package sched decides what each batch computes: first one row for every sequence that is writing, then chunks of
-// the prompts that are being read, as many rows as the plan takes.
+// the prompts that are being read, as many rows as the plan takes, shared fairly.
 //
 // One goroutine owns the cache's books, the runner and the samplers, so none of them needs a lock. Jobs are called
 // back on that goroutine and must be quick.
@@ -17,43 +17,54 @@ import (
 	"ingot/engine/exec"
 )
 
-// ErrClosed is returned by work that was given to a scheduler after Close, or was under way then.
+// ErrClosed is returned by work that was given to a scheduler or a session after Close, or was under way then.
 var ErrClosed = errors.New("scheduler closed")
+
+// ErrBusy is returned when a session finds no free slot.
+var ErrBusy = errors.New("all slots are busy")
 
 // Job is one sequence: a prompt to read and the choice of what follows.
 type Job struct {
 	Ctx    context.Context
-	Prompt []int32
+	Prompt []int32 // at least one token
 	// Keep lists prompt positions, ascending, where a later prompt is likely to branch off: ends of messages.
 	Keep []int
 	// Progress is called as the prompt is read: cached tokens were still held, read are in the cache now.
 	Progress func(cached, read int)
 	// Next picks the token that follows from the logits, which it may change; ok is false to end the sequence.
 	Next func(logits []float32) (token int32, ok bool)
-	// Done is called once, after the last Next: err is nil when Next ended the sequence, cache.ErrFull when the context did.
+	// Done is called once, after the last Next: err is nil when Next ended the sequence, cache.ErrFull when the context
+	// did. Prompt and answer together never exceed the context.
 	Done func(Stats, error)
 
 	queued time.Time
+	unwake func() bool // stops the wake-up at the end of Ctx
 	slot   *cache.Slot
 	stats  Stats
 	tokens []int32 // of the prompt that are still to be read, then the one token that was picked
-	keep   []int
-	first  time.Time // when the prompt was read
-	picked time.Time
+	picked [1]int32
+	marks  []mark
+	begun  time.Time // when it got a slot
+	read   time.Time // when the prompt was read
 }
+
+// writing tells whether the prompt is read.
+func (j *Job) writing() bool { return j.stats.Steps > 0 }
 
 // Stats are the times and counts of a job.
 type Stats struct {
 	Queue, Prefill, Decode time.Duration
-	Cached, Read, Steps    int // prompt tokens held and read; steps after the prompt
+	Cached, Read, Steps    int // prompt tokens held and read; tokens picked
 }
 
 // Options are the scheduler's bounds.
 type Options struct {
-	Rows int // of a batch
-	Outs int // wanted rows of a batch
+	Rows int // of a batch, at least as many as there are slots
+	Outs int // wanted rows of a batch, likewise
 	// Interval is the distance of snapshots in a long prompt or answer, in tokens; 0: 512.
 	Interval int
+	// Ran is called after each run, before anything else is computed; nil: nothing is.
+	Ran func(*device.Batch)
 }
 
 // Scheduler batches jobs and sessions.
@@ -61,7 +72,8 @@ type Scheduler struct {
 	run    *exec.Runner
 	pool   *cache.Pool
 	opt    Options
-	inbox  chan any // *Job, *feed, func()
+	inbox  chan any      // *Job, *feed, func()
+	wake   chan struct{} // a context ended
 	quit   chan struct{}
 	ended  chan struct{}
 	once   sync.Once
@@ -69,6 +81,9 @@ type Scheduler struct {
 	active []*Job
 	feeds  []*feed
 	batch  device.Batch
+	parts  []part // of the batch, kept for its memory as are the next two
+	read   []part
+	asked  []int
 
 	mu    sync.Mutex
 	state State
@@ -81,7 +96,8 @@ func New(run *exec.Runner, pool *cache.Pool, o Options) *Scheduler {
 	if o.Interval == 0 {
 		o.Interval = 512
 	}
-	s := &Scheduler{run: run, pool: pool, opt: o, inbox: make(chan any), quit: make(chan struct{}), ended: make(chan struct{})}
+	s := &Scheduler{run: run, pool: pool, opt: o, inbox: make(chan any), wake: make(chan struct{}, 1),
+		quit: make(chan struct{}), ended: make(chan struct{})}
 	s.publish()
 	go s.loop()
 	return s
@@ -90,7 +106,14 @@ func New(run *exec.Runner, pool *cache.Pool, o Options) *Scheduler {
 // Submit hands a job over. Done is called in any case.
 func (s *Scheduler) Submit(j *Job) {
 	j.queued = time.Now()
+	j.unwake = context.AfterFunc(j.Ctx, func() {
+		select {
+		case s.wake <- struct{}{}:
+		default: // it will look anyway
+		}
+	})
 	if !s.send(j) {
+		j.unwake()
 		j.Done(Stats{}, ErrClosed)
 	}
 }
@@ -113,57 +136,77 @@ func (s *Scheduler) Close() {
 func (s *Scheduler) loop() {
 	defer close(s.ended)
 	defer s.run.Close()
-	for {
-		idle := len(s.active) == 0 && len(s.feeds) == 0
-		if idle {
-			s.publish()
-		}
-		if !s.receive(idle) {
-			for _, j := range slices.Concat(s.active, s.wait) {
-				j.Done(j.stats, ErrClosed)
-			}
-			for _, f := range s.feeds {
-				f.err <- ErrClosed
-			}
-			return
-		}
+	for s.receive() {
+		s.sweep()
 		s.admit()
-		s.drop()
 		s.step()
+	}
+	for _, j := range slices.Concat(s.active, s.wait) {
+		j.unwake()
+		j.Done(j.stats, ErrClosed)
+	}
+	for _, f := range s.feeds {
+		f.err <- ErrClosed
 	}
 }
 
-// receive takes what has arrived; when idle it waits. It returns false once the scheduler is closed.
-func (s *Scheduler) receive(wait bool) bool {
-	for {
-		var m any
-		if wait {
-			select {
-			case m = <-s.inbox:
-			case <-s.quit:
-				return false
-			}
-		} else {
-			select {
-			case m = <-s.inbox:
-			case <-s.quit:
-				return false
-			default:
-				return true
-			}
+// receive takes what has arrived; where there is nothing to do it waits. It returns false once the scheduler is closed.
+func (s *Scheduler) receive() bool {
+	if s.idle() {
+		s.publish()
+		select {
+		case m := <-s.inbox:
+			s.accept(m)
+		case <-s.wake:
+		case <-s.quit:
+			return false
 		}
-		wait = false
-		switch m := m.(type) {
-		case *Job:
-			s.wait = append(s.wait, m)
-		case *feed:
-			if len(m.tokens) > m.slot.Room() {
-				m.err <- cache.ErrFull
-				continue
-			}
-			s.feeds = append(s.feeds, m)
-		case func():
-			m()
+	}
+	for {
+		select {
+		case m := <-s.inbox:
+			s.accept(m)
+		case <-s.quit:
+			return false
+		default:
+			return true
+		}
+	}
+}
+
+// idle tells whether nothing can be done before something arrives: waiting jobs need a free slot.
+func (s *Scheduler) idle() bool {
+	if len(s.active) > 0 || len(s.feeds) > 0 {
+		return false
+	}
+	return len(s.wait) == 0 || !slices.ContainsFunc(s.pool.Slots(), func(c *cache.Slot) bool { return !c.Busy() })
+}
+
+func (s *Scheduler) accept(m any) {
+	switch m := m.(type) {
+	case *Job:
+		s.wait = append(s.wait, m)
+	case *feed:
+		if len(m.tokens) > m.slot.Room() {
+			m.err <- cache.ErrFull
+			return
+		}
+		s.feeds = append(s.feeds, m)
+	case func():
+		m()
+	}
+}
+
+// sweep ends the jobs whose context is done, in a slot or waiting for one.
+func (s *Scheduler) sweep() {
+	for i := len(s.active) - 1; i >= 0; i-- { // backwards, for finish takes them out
+		if j := s.active[i]; j.Ctx.Err() != nil {
+			s.finish(j, j.Ctx.Err())
+		}
+	}
+	for i := len(s.wait) - 1; i >= 0; i-- {
+		if j := s.wait[i]; j.Ctx.Err() != nil {
+			s.finish(j, j.Ctx.Err())
 		}
 	}
 }
@@ -172,9 +215,8 @@ func (s *Scheduler) receive(wait bool) bool {
 func (s *Scheduler) admit() {
 	for len(s.wait) > 0 {
 		j := s.wait[0]
-		if err := j.Ctx.Err(); err != nil {
-			s.wait = s.wait[1:]
-			j.Done(j.stats, err)
+		if len(j.Prompt) >= s.pool.Cells() { // none would be left for the answer
+			s.finish(j, cache.ErrFull)
 			continue
 		}
 		slot, reuse, cp, ok := s.pool.Acquire(j.Prompt)
@@ -185,9 +227,12 @@ func (s *Scheduler) admit() {
 		if cp != nil {
 			s.run.Copy(cp.From, cp.To, cp.Cells)
 		}
-		j.slot, j.tokens, j.first = slot, j.Prompt[reuse:], time.Now()
-		j.stats.Queue, j.stats.Cached = j.first.Sub(j.queued), reuse
-		j.keep = keepers(j.Keep, reuse, len(j.Prompt), s.opt.Interval)
+		j.slot, j.tokens, j.begun = slot, j.Prompt[reuse:], time.Now()
+		j.stats.Queue, j.stats.Cached = j.begun.Sub(j.queued), reuse
+		if s.pool.Recurrent() {
+			slot.Snapshot(cache.MessageEnd)
+			j.marks = marks(j.Keep, reuse, len(j.Prompt), s.opt.Interval)
+		}
 		s.active = append(s.active, j)
 		if j.Progress != nil {
 			j.Progress(reuse, reuse)
@@ -195,165 +240,16 @@ func (s *Scheduler) admit() {
 	}
 }
 
-// keepers are the positions in (from, to) where a snapshot is taken: the last few ends of messages, and steps of the interval.
-func keepers(ends []int, from, to, interval int) []int {
-	const recent = 4
-	var at []int
-	for _, e := range ends {
-		if e > from && e < to {
-			at = append(at, e)
-		}
-	}
-	if len(at) > recent {
-		at = at[len(at)-recent:]
-	}
-	for p := (from/interval + 1) * interval; p < to; p += interval {
-		at = append(at, p)
-	}
-	slices.Sort(at)
-	return slices.Compact(at)
-}
-
-// drop ends the jobs whose context is done.
-func (s *Scheduler) drop() {
-	for _, j := range slices.Clone(s.active) {
-		if err := j.Ctx.Err(); err != nil {
-			s.finish(j, err)
-		}
-	}
-}
-
+// finish ends a job, wherever it is.
 func (s *Scheduler) finish(j *Job, err error) {
-	j.slot.Release()
-	s.active = slices.DeleteFunc(s.active, func(o *Job) bool { return o == j })
-	s.mu.Lock()
-	s.state.Answered++
-	s.mu.Unlock()
+	is := func(o *Job) bool { return o == j }
+	s.active, s.wait = slices.DeleteFunc(s.active, is), slices.DeleteFunc(s.wait, is)
+	if j.slot != nil {
+		j.slot.Release()
+		s.mu.Lock()
+		s.state.Answered++
+		s.mu.Unlock()
+	}
+	j.unwake()
 	j.Done(j.stats, err)
-}
-
-// part is one sequence's share of a batch.
-type part struct {
-	job    *Job
-	feed   *feed
-	slot   *cache.Slot
-	tokens []int32
-	out    int // plane
-	logits int // index of its first wanted row; -1: none
-}
-
-// step composes a batch, runs it and hands out the results.
-func (s *Scheduler) step() {
-	parts := s.compose()
-	if len(parts) == 0 {
-		return
-	}
-	start := time.Now()
-	err := s.run.Run(&s.batch)
-	took := time.Since(start)
-	s.account(parts, took)
-	for i := range parts {
-		p := &parts[i]
-		if err != nil {
-			p.slot.Fail(p.out)
-		} else {
-			p.slot.Advance(p.tokens, p.out)
-		}
-		switch {
-		case p.feed != nil:
-			s.fed(p, err)
-		case err != nil:
-			s.finish(p.job, err)
-		default:
-			s.advance(p, took)
-		}
-	}
-	s.publish()
-}
-
-// compose fills the batch: writers first, then readers, at most one run of rows a sequence.
-func (s *Scheduler) compose() []part {
-	b := &s.batch
-	b.Tokens, b.Outs, b.Seqs = b.Tokens[:0], b.Outs[:0], b.Seqs[:0]
-	var parts []part
-	add := func(p part, n int, all bool) {
-		in, out := p.slot.Next()
-		p.out, p.tokens, p.logits = out, p.tokens[:n], -1
-		row0 := len(b.Tokens)
-		b.Tokens = append(b.Tokens, p.tokens...)
-		b.Seqs = append(b.Seqs, device.Seq{Row0: int32(row0), Rows: int32(n), Slot: int32(p.slot.ID), Pos0: int32(p.slot.Len()),
-			PlaneIn: int32(in), PlaneOut: int32(out)})
-		if last := p.job != nil && n == len(p.job.tokens); last || p.feed != nil {
-			p.logits = len(b.Outs)
-			for r := range n {
-				if all || r == n-1 {
-					b.Outs = append(b.Outs, int32(row0+r))
-				}
-			}
-		}
-		parts = append(parts, p)
-	}
-	room := func() int { return s.opt.Rows - len(b.Tokens) }
-	for _, writing := range []bool{true, false} {
-		for _, j := range s.active {
-			if j.first.IsZero() || (j.stats.Steps > 0) != writing || room() == 0 || len(b.Outs) == s.opt.Outs {
-				continue
-			}
-			add(part{job: j, slot: j.slot, tokens: j.tokens}, j.chunk(room()), false)
-		}
-	}
-	for _, f := range s.feeds {
-		n := min(len(f.tokens), room())
-		if f.all {
-			n = min(n, s.opt.Outs-len(b.Outs))
-		}
-		if n > 0 && len(b.Outs) < s.opt.Outs {
-			add(part{feed: f, slot: f.slot, tokens: f.tokens}, n, f.all)
-		}
-	}
-	return parts
-}
-
-// chunk is how many rows a job takes next: up to the room there is, not past the next snapshot.
-func (j *Job) chunk(room int) int {
-	n := min(len(j.tokens), room)
-	if len(j.keep) > 0 {
-		n = min(n, j.keep[0]-j.slot.Len())
-	}
-	return n
-}
-
-// advance records a job's rows and, where its prompt is read, lets it pick the next token.
-func (s *Scheduler) advance(p *part, took time.Duration) {
-	j := p.job
-	j.tokens = j.tokens[len(p.tokens):]
-	if len(j.keep) > 0 && j.keep[0] == j.slot.Len() {
-		j.slot.Snapshot()
-		j.keep = j.keep[1:]
-	}
-	now := time.Now()
-	if j.stats.Steps == 0 {
-		j.stats.Read += len(p.tokens)
-		j.stats.Prefill = now.Sub(j.first)
-		if j.Progress != nil {
-			j.Progress(j.stats.Cached, j.stats.Cached+j.stats.Read)
-		}
-		if len(j.tokens) > 0 {
-			return
-		}
-		j.picked = now
-	} else if j.slot.Len()%s.opt.Interval == 0 {
-		j.slot.Snapshot()
-	}
-	token, ok := j.Next(s.run.Logits(p.logits))
-	j.stats.Steps++
-	j.stats.Decode = time.Since(j.picked)
-	switch {
-	case !ok:
-		s.finish(j, nil)
-	case j.slot.Room() == 0:
-		s.finish(j, cache.ErrFull)
-	default:
-		j.tokens = append(j.tokens[:0:0], token)
-	}
 }

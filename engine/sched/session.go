@@ -1,14 +1,20 @@
 package sched
 
 import (
+	"slices"
+	"sync"
+
 	"ingot/engine/cache"
 	"ingot/engine/device"
 )
 
-// Session is a slot in the caller's own hands: tokens go in, logits come out, nothing is sampled.
+// Session is a slot in the caller's own hands: tokens go in, logits come out, nothing is sampled. Its methods may be
+// called from any goroutine, one after the other; not from a sink.
 type Session struct {
-	s    *Scheduler
-	slot *cache.Slot
+	s      *Scheduler
+	mu     sync.Mutex
+	slot   *cache.Slot
+	closed bool
 }
 
 // feed is one call of Feed, worked off chunk by chunk.
@@ -20,26 +26,36 @@ type feed struct {
 	err    chan error
 }
 
-// Session takes a free slot, emptied; ok is false when all are busy.
-func (s *Scheduler) Session() (ses *Session, ok bool) {
-	done := make(chan *cache.Slot, 1)
-	if !s.send(func() {
-		slot, _ := s.pool.Take()
-		done <- slot
-	}) {
-		return nil, false
+// Session takes the least recently used free slot, emptied. It returns ErrBusy when there is none.
+func (s *Scheduler) Session() (*Session, error) {
+	var slot *cache.Slot
+	if !s.do(func() { slot, _ = s.pool.Take() }) {
+		return nil, ErrClosed
 	}
-	select {
-	case slot := <-done:
-		return &Session{s, slot}, slot != nil
-	case <-s.ended:
-		return nil, false
+	if slot == nil {
+		return nil, ErrBusy
 	}
+	return &Session{s: s, slot: slot}, nil
+}
+
+// do runs f on the scheduler's goroutine; false where that has ended.
+func (s *Scheduler) do(f func()) bool {
+	done := make(chan struct{})
+	if !s.send(func() { f(); close(done) }) {
+		return false
+	}
+	<-done // what was received is done at once
+	return true
 }
 
 // Feed appends tokens and calls sink with the logits after the last of them, or after each when all is set. The
-// logits are valid during the call only. It must not be called twice at once on one session.
+// logits are valid during the call only.
 func (ses *Session) Feed(tokens []int32, all bool, sink func(logits []float32)) error {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if ses.closed {
+		return ErrClosed
+	}
 	if len(tokens) == 0 {
 		return nil
 	}
@@ -50,34 +66,40 @@ func (ses *Session) Feed(tokens []int32, all bool, sink func(logits []float32)) 
 	return <-f.err
 }
 
-// Len is the number of tokens fed.
-func (ses *Session) Len() int {
-	var n int
-	ses.do(func() { n = ses.slot.Len() })
+// with runs f on the slot; it does nothing after Close.
+func (ses *Session) with(f func(*cache.Slot)) {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if !ses.closed {
+		ses.s.do(func() { f(ses.slot) })
+	}
+}
+
+// Len is the number of tokens fed; 0 after Close.
+func (ses *Session) Len() (n int) {
+	ses.with(func(s *cache.Slot) { n = s.Len() })
 	return n
 }
 
 // Rewind forgets tokens down to at most n and returns how many are left: fewer than n where the model's state can
 // only go back to a snapshot.
-func (ses *Session) Rewind(n int) int {
-	ses.do(func() { n = ses.slot.Rewind(n) })
-	return n
+func (ses *Session) Rewind(n int) (left int) {
+	ses.with(func(s *cache.Slot) { left = s.Rewind(n) })
+	return left
 }
 
 // Snapshot keeps the present position, so that Rewind can come back to it.
-func (ses *Session) Snapshot() { ses.do(ses.slot.Snapshot) }
+func (ses *Session) Snapshot() {
+	ses.with(func(s *cache.Slot) { s.Snapshot(cache.MessageEnd) })
+}
 
 // Close gives the slot back.
-func (ses *Session) Close() { ses.do(ses.slot.Release) }
-
-// do runs f on the scheduler's goroutine.
-func (ses *Session) do(f func()) {
-	done := make(chan struct{})
-	if ses.s.send(func() { f(); close(done) }) {
-		select {
-		case <-done:
-		case <-ses.s.ended:
-		}
+func (ses *Session) Close() {
+	ses.mu.Lock()
+	defer ses.mu.Unlock()
+	if !ses.closed {
+		ses.closed = true
+		ses.s.do(ses.slot.Release)
 	}
 }
 
@@ -85,25 +107,22 @@ func (ses *Session) do(f func()) {
 func (s *Scheduler) fed(p *part, err error) {
 	f := p.feed
 	f.tokens = f.tokens[len(p.tokens):]
-	if err == nil && f.sink != nil {
-		if f.all {
-			for i := range p.tokens {
-				f.sink(s.run.Logits(p.logits + i))
+	if err == nil {
+		err = guarded(func() {
+			switch {
+			case p.all:
+				for i := range p.tokens {
+					f.sink(s.run.Logits(p.logits + i))
+				}
+			case p.last:
+				f.sink(s.run.Logits(p.logits))
 			}
-		} else if len(f.tokens) == 0 {
-			f.sink(s.run.Logits(p.logits))
-		}
+		})
 	}
-	if err == nil && len(f.tokens) > 0 {
-		return
+	if err != nil || len(f.tokens) == 0 {
+		s.feeds = slices.DeleteFunc(s.feeds, func(o *feed) bool { return o == f })
+		f.err <- err
 	}
-	for i, o := range s.feeds {
-		if o == f {
-			s.feeds = append(s.feeds[:i], s.feeds[i+1:]...)
-			break
-		}
-	}
-	f.err <- err
 }
 
 // Memory is what each lane takes.

@@ -10,7 +10,7 @@ type State struct {
 	Slots            []SlotState
 	Waiting          int
 	Prefill, Decode  float64 // tokens a second over the last second; 0 when nothing was done
-	Answered, Tokens int64   // jobs ended and tokens picked since start
+	Answered, Tokens int64   // jobs that got a slot and ended, and tokens picked, since start
 }
 
 // SlotState is what a slot does.
@@ -20,32 +20,32 @@ type SlotState struct {
 }
 
 // meter is the rate of the last second's work: tokens by the time spent on them.
-type meter struct{ marks []mark }
+type meter struct{ runs []metered }
 
-type mark struct {
+type metered struct {
 	at     time.Time
 	took   time.Duration
 	tokens int
 }
 
 func (m *meter) add(now time.Time, took time.Duration, tokens int) {
-	m.marks = append(m.marks, mark{now, took, tokens})
+	m.runs = append(m.runs, metered{now, took, tokens})
 	m.trim(now)
 }
 
 func (m *meter) trim(now time.Time) {
 	old := 0
-	for old < len(m.marks) && now.Sub(m.marks[old].at) > time.Second {
+	for old < len(m.runs) && now.Sub(m.runs[old].at) > time.Second {
 		old++
 	}
-	m.marks = slices.Delete(m.marks, 0, old)
+	m.runs = slices.Delete(m.runs, 0, old)
 }
 
 func (m *meter) rate(now time.Time) float64 {
 	m.trim(now)
 	var took time.Duration
 	tokens := 0
-	for _, k := range m.marks {
+	for _, k := range m.runs {
 		took += k.took
 		tokens += k.tokens
 	}
@@ -55,11 +55,11 @@ func (m *meter) rate(now time.Time) float64 {
 	return float64(tokens) / took.Seconds()
 }
 
-// account books a batch's time: a batch that reads any prompt counts as prefill, by its prompt rows.
+// account books a batch's time: of one that reads and writes, both rates count all of it.
 func (s *Scheduler) account(parts []part, took time.Duration) {
 	read, wrote := 0, 0
 	for _, p := range parts {
-		if p.job != nil && p.job.stats.Steps > 0 || p.feed != nil && len(p.tokens) == 1 {
+		if p.job != nil && p.job.writing() || p.feed != nil && len(p.tokens) == 1 {
 			wrote += len(p.tokens)
 		} else {
 			read += len(p.tokens)
@@ -74,7 +74,6 @@ func (s *Scheduler) account(parts []part, took time.Duration) {
 	if wrote > 0 {
 		s.dec.add(now, took, wrote)
 	}
-	s.state.Tokens += int64(wrote)
 }
 
 // publish makes the present state visible to State.

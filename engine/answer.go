@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"errors"
+
+	"ingot/engine/cache"
+	"ingot/engine/chat"
+	"ingot/engine/sample"
+	"ingot/engine/sched"
+)
+
+// answer turns the tokens of one job into events. Its callbacks run on the scheduler's goroutine.
+type answer struct {
+	e       *Engine
+	r       *Request
+	p       *prompt
+	sampler *sample.Sampler
+	text    *textStream
+	out     *queue
+	tokens  []int32
+	usage   Usage
+	result  Result
+	plain   []float32 // logits before sampling, where logprobs are wanted
+	calls   bool      // the answer has tool calls
+	err     error     // why next ended the answer, where it went wrong
+}
+
+func newAnswer(e *Engine, r *Request, p *prompt) *answer {
+	a := &answer{e: e, r: r, p: p, out: newQueue(), sampler: sample.New(r.Sampling, e.info.Vocab)}
+	a.text = newTextStream(e.vocab, p.reader, p.shown, r.Stop)
+	a.usage.Prompt = len(p.tokens)
+	for _, id := range p.tokens {
+		a.sampler.Accept(id) // penalties count the prompt
+	}
+	if r.Echo && p.text != "" {
+		a.out.put(Event{Text: p.text})
+	}
+	return a
+}
+
+func (a *answer) progress(cached, read int) {
+	a.usage.Cached = cached
+	a.out.put(Event{Prompt: &PromptProgress{Total: len(a.p.tokens), Cached: cached, Read: read}})
+}
+
+var errLogits = errors.New("the model gave no usable scores; the file may be damaged")
+
+// next picks the token that follows, passes on its text and says whether to go on.
+func (a *answer) next(logits []float32) (int32, bool) {
+	for _, f := range a.r.Processors {
+		f(a.tokens, logits)
+	}
+	info := TokenInfo{}
+	if a.r.Logprobs != 0 {
+		a.plain = append(a.plain[:0], logits...) // Next changes them
+	}
+	id := a.sampler.Next(logits)
+	if id < 0 {
+		a.err = errLogits
+		return 0, false
+	}
+	a.sampler.Accept(id)
+	a.tokens = append(a.tokens, id)
+	a.usage.Completion++
+	if a.r.Logprobs != 0 {
+		var best []sample.IDLogprob
+		info.Logprob, best = sample.Logprobs(a.plain, id, max(a.r.Logprobs, 0))
+		for _, c := range best {
+			info.Top = append(info.Top, Candidate{ID: c.ID, Bytes: a.e.vocab.Piece(c.ID), Logprob: c.Logprob})
+		}
+	}
+	if a.e.vocab.IsEOG(id) && !a.r.IgnoreEOS {
+		a.result.Reason = FinishStop
+		return 0, false
+	}
+	info.ID, info.Bytes = id, a.e.vocab.Piece(id)
+	d, stop := a.text.push(id)
+	ev := a.event(d)
+	ev.Tokens = []TokenInfo{info}
+	if a.text.thinking() {
+		a.usage.Reasoning++
+	}
+	a.out.put(ev)
+	switch {
+	case stop != "":
+		a.result.Reason, a.result.StopString = FinishStop, stop
+		return 0, false
+	case a.r.Until != nil && a.r.Until(a.tokens):
+		a.result.Reason = FinishStop
+		return 0, false
+	case a.r.MaxTokens > 0 && len(a.tokens) >= a.r.MaxTokens:
+		a.result.Reason = FinishLength
+		return 0, false
+	}
+	return id, true
+}
+
+func (a *answer) event(d chat.Delta) Event {
+	for i := range d.Calls {
+		if d.Calls[i].ID == "" {
+			d.Calls[i].ID = callID()
+		}
+		a.calls = true
+	}
+	return Event{Text: d.Text, Reasoning: d.Reasoning, ToolCalls: d.Calls}
+}
+
+// done ends the answer: what was held back comes out, then the result or the error.
+func (a *answer) done(st sched.Stats, err error) {
+	switch {
+	case errors.Is(err, cache.ErrFull):
+		a.result.Reason = FinishLength
+	case errors.Is(err, sched.ErrClosed):
+		a.err = ErrClosed
+	case err != nil:
+		a.err = err
+	}
+	if a.err != nil {
+		a.out.close(a.err)
+		return
+	}
+	if a.result.StopString == "" {
+		if ev := a.event(a.text.flush()); ev.Text != "" || ev.Reasoning != "" || len(ev.ToolCalls) > 0 {
+			a.out.put(ev)
+		}
+	}
+	if a.calls && a.result.Reason == FinishStop {
+		a.result.Reason = FinishTools
+	}
+	a.result.Usage = a.usage
+	t := Timing{Queue: st.Queue, Prefill: st.Prefill, Decode: st.Decode}
+	if s := st.Prefill.Seconds(); s > 0 {
+		t.PrefillRate = float64(st.Read) / s
+	}
+	if s := st.Decode.Seconds(); s > 0 && st.Steps > 1 {
+		t.DecodeRate = float64(st.Steps-1) / s
+	}
+	a.result.Timing = t
+	a.out.put(Event{Done: &a.result})
+	a.out.close(nil)
+}

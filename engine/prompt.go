@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"ingot/engine/chat"
+)
+
+// prompt is a request's input, encoded.
+type prompt struct {
+	tokens []int32
+	keep   []int // positions where messages end
+	reader *chat.Reader
+	shown  map[int32]bool // control tokens whose text the reader wants
+	text   string         // of a raw prompt, for Echo
+}
+
+func (e *Engine) prepare(r *Request) (*prompt, error) {
+	given := 0
+	for _, set := range []bool{len(r.Messages) > 0, r.Text != "", len(r.Tokens) > 0} {
+		if set {
+			given++
+		}
+	}
+	if given != 1 {
+		return nil, fmt.Errorf("%w: exactly one of messages, text and tokens is needed", ErrBadRequest)
+	}
+	if err := r.Sampling.Check(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	if r.MaxTokens < 0 {
+		return nil, fmt.Errorf("%w: max tokens is %d", ErrBadRequest, r.MaxTokens)
+	}
+	if r.Logprobs < -1 {
+		return nil, fmt.Errorf("%w: %d logprobs a token", ErrBadRequest, r.Logprobs)
+	}
+	p := &prompt{text: r.Text}
+	var err error
+	switch {
+	case len(r.Messages) > 0:
+		err = e.renderChat(r, p)
+	case r.Text != "":
+		p.tokens = e.withBOS(e.vocab.Encode(r.Text, false))
+	default:
+		p.tokens = r.Tokens
+		for i, id := range r.Tokens {
+			if id < 0 || int(id) >= e.info.Vocab {
+				return nil, fmt.Errorf("%w: token %d at position %d is not in the vocabulary of %d", ErrBadRequest, id, i, e.info.Vocab)
+			}
+		}
+		p.text = e.vocab.Decode(r.Tokens, false)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(p.tokens) == 0 {
+		return nil, fmt.Errorf("%w: the prompt has no tokens", ErrBadRequest)
+	}
+	if n := len(p.tokens); n >= e.info.Context {
+		return nil, fmt.Errorf("%w: the prompt has %d tokens, the context holds %d and one must be left for the answer", ErrPromptTooLong, n, e.info.Context)
+	}
+	return p, nil
+}
+
+func (e *Engine) withBOS(ids []int32) []int32 {
+	if bos, ok := e.vocab.BOS(); ok && e.vocab.AddBOS() && (len(ids) == 0 || ids[0] != bos) {
+		return append([]int32{bos}, ids...)
+	}
+	return ids
+}
+
+func (e *Engine) renderChat(r *Request, p *prompt) error {
+	if e.template == nil {
+		return fmt.Errorf("%w; ask for a plain completion instead", ErrNoTemplate)
+	}
+	text, err := e.template.Render(r.Prompt)
+	if errors.Is(err, chat.ErrRefused) {
+		return err
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	ids := e.vocab.Encode(text.Text, true)
+	p.tokens = e.withBOS(ids)
+	p.keep = e.positions(ids, text.Boundaries)
+	for i := range p.keep {
+		p.keep[i] += len(p.tokens) - len(ids)
+	}
+	p.reader = e.template.Reader(text, r.Tools)
+	p.shown = map[int32]bool{}
+	for _, m := range e.template.Markers() {
+		if id, ok := e.vocab.Lookup(m); ok {
+			p.shown[id] = true
+		}
+	}
+	return nil
+}
+
+// positions turns byte offsets in the prompt's text into token positions: how many whole tokens lie before each.
+// A tokenizer that adds a space makes that one less at times, which costs reading one token again.
+func (e *Engine) positions(tokens []int32, offsets []int) []int {
+	var at []int
+	bytes, next := 0, 0
+	for i, id := range tokens {
+		if next == len(offsets) {
+			break
+		}
+		bytes += len(e.vocab.Piece(id))
+		for next < len(offsets) && bytes > offsets[next] {
+			at = append(at, i)
+			next++
+		}
+	}
+	return at
+}
