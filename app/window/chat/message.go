@@ -59,6 +59,9 @@ func (b *bubble) box(width float32) fyne.Size {
 // HeightFor implements widget.Item.
 func (b *bubble) HeightFor(width float32) float32 { return b.box(width).Height + footH }
 
+// See implements widget.Viewer.
+func (b *bubble) See(top, bottom float32) { b.body.See(top-bubbleY, bottom-bubbleY) }
+
 // CreateRenderer implements fyne.Widget.
 func (b *bubble) CreateRenderer() fyne.WidgetRenderer { return &bubbleRenderer{b} }
 
@@ -232,6 +235,9 @@ func (a *answer) HeightFor(width float32) float32 { return widget.HeightOf(a.col
 
 // CreateRenderer implements fyne.Widget.
 func (a *answer) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(a.column) }
+
+// See implements widget.Viewer.
+func (a *answer) See(top, bottom float32) { widget.See(a.column, top, bottom) }
 
 // relayout places the parts anew after show changed them.
 func (a *answer) relayout() {

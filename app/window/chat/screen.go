@@ -47,6 +47,7 @@ type Screen struct {
 	state     live.State
 
 	threads   live.Loader[Thread]
+	changes   live.Sequence
 	models    live.Loader[[]Model]
 	picks     []Model
 	picksErr  error
@@ -298,16 +299,16 @@ func (s *Screen) estimate(i int, width float32) float32 {
 	return rows*24 + 40
 }
 
-// act does something that may wait for the disk; what goes wrong is shown.
+// act does something that may wait for the disk, in the order it was asked for; what goes wrong is shown.
 func (s *Screen) act(do func(context.Context) error) {
-	go func() {
+	s.changes.Do(func() {
 		if err := do(context.Background()); err != nil && !errors.Is(err, context.Canceled) {
 			s.do(func() {
 				s.deps.Notice(err.Error(), "", nil)
 				s.list.reload()
 			})
 		}
-	}()
+	})
 }
 
 // deleted leaves a conversation that was deleted.
@@ -407,7 +408,8 @@ func (s *Screen) pick(m Model) {
 				return err
 			}
 		}
-		return s.deps.Engine.Start(ctx, m.ID)
+		go s.deps.Engine.Start(ctx, m.ID) // what goes wrong is in the engine's next state
+		return nil
 	})
 	s.Focus()
 }

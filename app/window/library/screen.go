@@ -30,6 +30,7 @@ type Screen struct {
 	do        func(func())
 	models    live.Loader[[]Model]
 	elsewhere live.Loader[[]Found]
+	changes   live.Sequence
 	all       []Model
 	found     []Found
 	err       error
@@ -227,7 +228,7 @@ func (s *Screen) remove(m Model) {
 }
 
 func (s *Screen) act(do func(context.Context) error) {
-	go func() {
+	s.changes.Do(func() {
 		err := do(context.Background())
 		s.do(func() {
 			if err != nil {
@@ -235,7 +236,7 @@ func (s *Screen) act(do func(context.Context) error) {
 			}
 			s.reload()
 		})
-	}()
+	})
 }
 
 func (s *Screen) pickFile() {

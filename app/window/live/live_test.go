@@ -97,6 +97,24 @@ func TestWatchSkipsStatesTheUIHasNoTimeFor(t *testing.T) {
 	}
 }
 
+func TestSequenceKeepsItsOrder(t *testing.T) {
+	var s Sequence
+	got := make(chan int, 100)
+	for i := range 100 {
+		s.Do(func() {
+			if i == 0 {
+				time.Sleep(5 * time.Millisecond)
+			}
+			got <- i
+		})
+	}
+	for i := range 100 {
+		if v := <-got; v != i {
+			t.Fatalf("%d ran in the place of %d", v, i)
+		}
+	}
+}
+
 func TestFormats(t *testing.T) {
 	for got, want := range map[string]string{
 		Bytes(3_650_722_202): "3.4 GB", Bytes(0): "0 B", Bytes(900 << 20): "900 MB", Bytes(2048): "2 KB",

@@ -59,6 +59,23 @@ func (l *Loader[T]) forget() {
 	}
 }
 
+// Sequence runs what may wait for the disk away from the UI goroutine, one after the other, so that bringing back
+// what was deleted comes after the deletion. Do is called from the UI goroutine.
+type Sequence struct{ last chan struct{} }
+
+// Do runs f after everything that was given before it.
+func (s *Sequence) Do(f func()) {
+	before, done := s.last, make(chan struct{})
+	s.last = done
+	go func() {
+		defer close(done)
+		if before != nil {
+			<-before
+		}
+		f()
+	}()
+}
+
 // Watch calls fn on the UI goroutine with the engine's state now and at every change. States that come faster than
 // the UI takes them are skipped, not queued. stop ends it.
 func Watch(e Engine, do func(func()), fn func(State)) (stop func()) {

@@ -262,6 +262,7 @@ func (f *Feed) arrange() {
 		it := f.items[i]
 		it.Move(fyne.NewPos(x, y))
 		it.Resize(fyne.NewSize(w, f.heights[i]))
+		See(it, -y, size.Height-y)
 		f.layer.Objects = append(f.layer.Objects, it)
 		y += f.heights[i] + f.Gap
 		last = i

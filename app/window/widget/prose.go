@@ -41,6 +41,10 @@ type Prose struct {
 	setWidth float32 // what rows are broken for; < 0: not yet
 	from, to int     // selected bytes; equal: none
 	hovering bool    // a link
+
+	seen               bool // told what is in view: rows from top to bottom
+	top, bottom        int
+	drawnFrom, drawnTo int // rows that have canvas objects
 }
 
 // NewProse makes a prose.
@@ -328,7 +332,8 @@ func (r *proseRenderer) draw(size fyne.Size) {
 	r.drawnWidth, r.used = size.Width, 0
 	base := p.face(Run{}).metrics()
 	used := 0
-	for _, line := range p.rows {
+	p.drawnFrom, p.drawnTo = p.drawRange()
+	for _, line := range p.rows[p.drawnFrom:p.drawnTo] {
 		shift := p.shift(line)
 		r.mark(line, shift)
 		for _, f := range line.frags {

@@ -343,3 +343,30 @@ func TestFeedFromTopBeginsAtItsFirstItem(t *testing.T) {
 		t.Error("a short list does not begin at the top")
 	}
 }
+
+func TestOnlyRowsInViewAreDrawn(t *testing.T) {
+	testApp(t)
+	text := "# Title\n\n```go\n" + strings.Repeat("x := 1\n", 3000) + "```\n\nend"
+	var d *Document
+	f := NewFeed(func(int) Item { d = NewDocument(nil); d.SetMarkdown(text); return d }, func(int, float32) float32 { return 100 })
+	w := test.NewTempWindow(t, f)
+	w.SetPadded(false)
+	w.Resize(fyne.NewSize(600, 400))
+	f.Reset(1)
+	code := d.views[1].(*CodeBlock).body
+	drawn := func() int { return len(test.WidgetRenderer(code).(*proseRenderer).texts) }
+	if n := drawn(); n == 0 || n > 300 {
+		t.Errorf("%d pieces drawn at the end", n)
+	}
+	f.scrollBy(-20000)
+	if n := drawn(); n == 0 || n > 300 {
+		t.Errorf("%d pieces drawn in the middle", n)
+	}
+	if code.drawnFrom == 0 || code.drawnTo == len(code.rows) {
+		t.Errorf("rows %d to %d of %d drawn", code.drawnFrom, code.drawnTo, len(code.rows))
+	}
+	seen := test.WidgetRenderer(code).(*proseRenderer).texts[0]
+	if y := seen.Position().Y; y <= 0 {
+		t.Errorf("the first piece is at %.0f", y)
+	}
+}
