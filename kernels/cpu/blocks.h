@@ -39,7 +39,7 @@ extern const int8_t ig_mxfp4_values[16]; // twice the value, so that they are wh
 
 // A block, unpacked. A block of 32 fills only the first 32 values.
 typedef struct ig_span {
-	int8_t q[256];
+	int16_t q[256]; // of 8 bits
 	float scale[16], min[16];
 } ig_span;
 
@@ -60,7 +60,7 @@ static inline uint32_t ig_f32_bits(float f) { uint32_t u; memcpy(&u, &f, 4); ret
 static inline float ig_f16(uint16_t h) {
 	uint32_t mag = (uint32_t)(h & 0x7fff) << 13;
 	uint32_t bits = ig_f32_bits(ig_bits_f32(mag) * 0x1p112f);
-	bits = mag >= 0x0f800000 ? mag | 0x7f800000 : bits; // infinity and NaN
+	bits |= (int32_t)mag >= 0x0f800000 ? 0x7f800000 : 0; // infinity and NaN
 	return ig_bits_f32(bits | (uint32_t)(h & 0x8000) << 16);
 }
 

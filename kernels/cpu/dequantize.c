@@ -17,8 +17,8 @@ static void set32(ig_span *s, float scale, float min) {
 static void unpack_q4_0(const void *block, ig_span *s) {
 	const ig_q4_0 *b = block;
 	for (int j = 0; j < 16; j++) {
-		s->q[j] = (int8_t)((b->qs[j] & 15) - 8);
-		s->q[16 + j] = (int8_t)((b->qs[j] >> 4) - 8);
+		s->q[j] = (int16_t)((b->qs[j] & 15) - 8);
+		s->q[16 + j] = (int16_t)((b->qs[j] >> 4) - 8);
 	}
 	set32(s, ig_f16(b->d), 0);
 }
@@ -37,8 +37,8 @@ static inline int fifth(const uint8_t qh[4], int j) { return (qh[j / 8] >> j % 8
 static void unpack_q5_0(const void *block, ig_span *s) {
 	const ig_q5_0 *b = block;
 	for (int j = 0; j < 16; j++) {
-		s->q[j] = (int8_t)(((b->qs[j] & 15) | fifth(b->qh, j)) - 16);
-		s->q[16 + j] = (int8_t)((b->qs[j] >> 4 | fifth(b->qh, 16 + j)) - 16);
+		s->q[j] = (int16_t)(((b->qs[j] & 15) | fifth(b->qh, j)) - 16);
+		s->q[16 + j] = (int16_t)((b->qs[j] >> 4 | fifth(b->qh, 16 + j)) - 16);
 	}
 	set32(s, ig_f16(b->d), 0);
 }
@@ -46,15 +46,16 @@ static void unpack_q5_0(const void *block, ig_span *s) {
 static void unpack_q5_1(const void *block, ig_span *s) {
 	const ig_q5_1 *b = block;
 	for (int j = 0; j < 16; j++) {
-		s->q[j] = (int8_t)((b->qs[j] & 15) | fifth(b->qh, j));
-		s->q[16 + j] = (int8_t)(b->qs[j] >> 4 | fifth(b->qh, 16 + j));
+		s->q[j] = (int16_t)((b->qs[j] & 15) | fifth(b->qh, j));
+		s->q[16 + j] = (int16_t)(b->qs[j] >> 4 | fifth(b->qh, 16 + j));
 	}
 	set32(s, ig_f16(b->d), -ig_f16(b->m));
 }
 
 static void unpack_q8_0(const void *block, ig_span *s) {
 	const ig_q8_0 *b = block;
-	memcpy(s->q, b->qs, 32);
+	for (int i = 0; i < 32; i++)
+		s->q[i] = b->qs[i];
 	set32(s, ig_f16(b->d), 0);
 }
 
@@ -76,27 +77,53 @@ static void unpack_mxfp4(const void *block, ig_span *s) {
 	set32(s, ig_e8m0_half(b->e), 0);
 }
 
-// Q2_K and Q3_K: value 128*h + 32*p + l is in bits 2p, 2p+1 of qs[32*h + l].
-static inline int two_bits(const uint8_t qs[64], int i) { return qs[i / 128 * 32 + i % 32] >> i % 128 / 32 * 2 & 3; }
+// Adds `more` to 256 values where two bits of 64 bytes (Q2_K, Q3_K, Q6_K) or one bit of 32 bytes (Q3_K, Q5_K) are set:
+// the first 32 values have the lowest bits of the first 32 bytes, the next 32 the bits above them, and so on.
+static void add_two_bits(int16_t *q, const uint8_t *bytes, int more) {
+	for (int c = 0; c < 8; c++)
+		for (int l = 0; l < 32; l++)
+			q[32 * c + l] += (bytes[c / 4 * 32 + l] >> c % 4 * 2 & 3) * more;
+}
+
+static void add_one_bit(int16_t *q, const uint8_t *bytes, int more) {
+	for (int c = 0; c < 8; c++)
+		for (int l = 0; l < 32; l++)
+			q[32 * c + l] += (bytes[l] >> c & 1) * more;
+}
+
+// Sets 256 values to the nibbles of 128 bytes, less an offset: of each `run` bytes the low nibbles, then the high ones.
+static void set_nibbles(int16_t *q, const uint8_t *bytes, int run, int offset) {
+	for (int c = 0; c < 128; c += run)
+		for (int l = 0; l < run; l++) {
+			q[2 * c + l] = (int16_t)((bytes[c + l] & 15) - offset);
+			q[2 * c + run + l] = (int16_t)((bytes[c + l] >> 4) - offset);
+		}
+}
+
+static void set_all(int16_t *q, int value) {
+	for (int i = 0; i < 256; i++)
+		q[i] = (int16_t)value;
+}
 
 static void unpack_q2_k(const void *block, ig_span *s) {
 	const ig_q2_k *b = block;
 	float d = ig_f16(b->d), dmin = ig_f16(b->dmin);
-	for (int i = 0; i < 256; i++)
-		s->q[i] = (int8_t)two_bits(b->qs, i);
+	set_all(s->q, 0);
+	add_two_bits(s->q, b->qs, 1);
 	for (int g = 0; g < 16; g++) {
 		s->scale[g] = d * (b->scales[g] & 15);
 		s->min[g] = dmin * (b->scales[g] >> 4);
 	}
 }
 
-// The third bit of value 32*p + l is bit p of hmask[l]. Scale g has its low nibble in byte g%8 (g < 8: the low half of
+// Scale g has its low nibble in byte g%8 (g < 8: the low half of
 // it) and its high two bits in byte 8 + g%4.
 static void unpack_q3_k(const void *block, ig_span *s) {
 	const ig_q3_k *b = block;
 	float d = ig_f16(b->d);
-	for (int i = 0; i < 256; i++)
-		s->q[i] = (int8_t)((two_bits(b->qs, i) | (b->hmask[i % 32] >> i / 32 & 1) << 2) - 4);
+	set_all(s->q, -4);
+	add_two_bits(s->q, b->qs, 1);
+	add_one_bit(s->q, b->hmask, 4);
 	for (int g = 0; g < 16; g++) {
 		int low = b->scales[g % 8] >> g / 8 * 4 & 15, high = b->scales[8 + g % 4] >> g / 4 * 2 & 3;
 		s->scale[g] = d * ((low | high << 4) - 32);
@@ -115,31 +142,24 @@ static void scales_k(const uint8_t v[12], float d, float dmin, ig_span *s) {
 	}
 }
 
-// Value 64*p + l is in the low nibble of qs[32*p + l], value 64*p + 32 + l in the high one.
-static inline int nibble_k(const uint8_t qs[128], int i) { return qs[i / 64 * 32 + i % 32] >> i % 64 / 32 * 4 & 15; }
-
 static void unpack_q4_k(const void *block, ig_span *s) {
 	const ig_q4_k *b = block;
-	for (int i = 0; i < 256; i++)
-		s->q[i] = (int8_t)nibble_k(b->qs, i);
+	set_nibbles(s->q, b->qs, 32, 0);
 	scales_k(b->scales, ig_f16(b->d), ig_f16(b->dmin), s);
 }
 
 static void unpack_q5_k(const void *block, ig_span *s) {
 	const ig_q5_k *b = block;
-	for (int i = 0; i < 256; i++)
-		s->q[i] = (int8_t)(nibble_k(b->qs, i) | (b->qh[i % 32] >> i / 32 & 1) << 4);
+	set_nibbles(s->q, b->qs, 32, 0);
+	add_one_bit(s->q, b->qh, 16);
 	scales_k(b->scales, ig_f16(b->d), ig_f16(b->dmin), s);
 }
 
-// Value 128*h + 64*n + l (l < 64) is nibble n of ql[64*h + l]; value 128*h + 32*p + l has its high bits in 2p, 2p+1 of qh[32*h + l].
 static void unpack_q6_k(const void *block, ig_span *s) {
 	const ig_q6_k *b = block;
 	float d = ig_f16(b->d);
-	for (int i = 0; i < 256; i++) {
-		int low = b->ql[i / 128 * 64 + i % 64] >> i % 128 / 64 * 4 & 15;
-		s->q[i] = (int8_t)((low | two_bits(b->qh, i) << 4) - 32);
-	}
+	set_nibbles(s->q, b->ql, 64, 32);
+	add_two_bits(s->q, b->qh, 16);
 	for (int g = 0; g < 16; g++)
 		s->scale[g] = d * b->scales[g];
 	fill(s->min, 0, 0, 16);

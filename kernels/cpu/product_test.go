@@ -284,3 +284,53 @@ func (p *product) check(t *testing.T, level Level, rows int) {
 		}
 	}
 }
+
+// BenchmarkMatmul reports how fast weights pass by for one activation row (GB/s) and how fast products are for 64
+// (GMAC/s), on one thread, for each level and type. The matrix is larger than most caches.
+func BenchmarkMatmul(b *testing.B) {
+	const k = 2560
+	for _, level := range Levels() {
+		for _, typ := range productTypes {
+			for _, rows := range []int{1, 64} {
+				b.Run(fmt.Sprintf("%v/%v/%d", level, typ, rows), func(b *testing.B) {
+					values, size := typ.Block()
+					row := k / values * size
+					m := (64 << 20) / row
+					if rows > 1 {
+						m = 512
+					}
+					benchmarkMatmul(b, level, typ, m, k, rows, row)
+				})
+			}
+		}
+	}
+}
+
+func benchmarkMatmul(b *testing.B, level Level, typ Type, m, k, rows, rowBytes int) {
+	p := newProduct(b, 1, typ, 16, k, rows)
+	w, dst := guarded(b, m*rowBytes), guarded(b, 4*rows*m)
+	for at := 0; at < len(w); at += copy(w[at:], p.w) {
+	}
+	batch := NewBatch(rows, 1)
+	defer batch.Free()
+	batch.Resize(rows, 0, 1)
+	batch.Seqs()[0] = Seq{Rows: int32(rows)}
+	for i := range rows {
+		batch.Pos()[i] = int32(i)
+	}
+	prog := NewProgram(level)
+	defer prog.Free()
+	if err := prog.Add(&Matmul{W: unsafe.Pointer(&w[0]), X: p.input(0), Dst: unsafe.Pointer(&dst[0]), Type: typ, M: int32(m), K: int32(k),
+		XStride: int64(k), DstStride: int64(m)}); err != nil {
+		b.Fatal(err)
+	}
+	team := NewTeam(1)
+	defer team.Close()
+	for b.Loop() {
+		team.Run(prog, batch)
+	}
+	seconds := b.Elapsed().Seconds() / float64(b.N)
+	b.ReportMetric(float64(len(w))/seconds/1e9, "GB/s")
+	b.ReportMetric(float64(m)*float64(k)*float64(rows)/seconds/1e9, "GMAC/s")
+	b.ReportMetric(0, "ns/op")
+}
