@@ -1,6 +1,7 @@
 // Package cpu runs Ingot's kernels on the processor: products over packed weights, norms, rope, attention, the
-// gated delta net, expert routing. kernels.h is the contract; a C file holds one operation family at one
-// instruction-set level, and the generic level is the plain meaning every other level is checked against.
+// gated delta net, expert routing. kernels.h is the contract; the generic level (NAME_generic.c) is the plain meaning
+// that every other level is checked against. The other levels share their kernels where a vector word means the same
+// in each (NAME_simd.h, in the words of simd_LEVEL.h) and have their own where it does not.
 //
 // The package stands alone: it knows no model and no file format, only tensors in memory outside Go's heap.
 //

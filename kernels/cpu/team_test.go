@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -94,6 +95,27 @@ func TestTeamClose(t *testing.T) {
 	}()
 	p, _ := addition(t, 1, 1)
 	team.Run(p, oneRow(t))
+}
+
+func TestIdleTeamSleeps(t *testing.T) {
+	p, _ := addition(t, 10, 100)
+	b, team := oneRow(t), NewTeam(3)
+	defer team.Close()
+	team.Run(p, b)
+	time.Sleep(20 * time.Millisecond)
+	before := processTime(t)
+	time.Sleep(200 * time.Millisecond)
+	if used := processTime(t) - before; used > 40*time.Millisecond {
+		t.Errorf("an idle team used %v of processor time in 200ms", used)
+	}
+}
+
+func processTime(t *testing.T) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func TestTeamRunAllocatesNothing(t *testing.T) {
