@@ -140,7 +140,7 @@ func New(a fyne.App, deps Deps) *Window {
 // engineChanged draws the strip, and says so when the engine ends while nothing waits for it; an answer that it
 // leaves unfinished says so itself.
 func (w *Window) engineChanged(st live.State) {
-	if st.Phase == live.Failed && w.phase == live.Ready {
+	if st.Phase == live.Failed && w.phase != live.Failed && w.chat != nil && !w.chat.Answering() {
 		text := st.Problem
 		if text == "" {
 			text = words.T().EngineGone

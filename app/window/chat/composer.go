@@ -217,6 +217,9 @@ func (e *entry) TypedKey(key *fyne.KeyEvent) {
 	e.Field.TypedKey(key)
 }
 
+// AcceptsTab lets Tab go on to the next control.
+func (e *entry) AcceptsTab() bool { return false }
+
 func shiftHeld() bool {
 	d, ok := fyne.CurrentApp().Driver().(desktop.Driver)
 	return ok && d.CurrentKeyModifiers()&fyne.KeyModifierShift != 0

@@ -15,7 +15,7 @@ type head struct {
 	picker *widget.Button
 	detail *widget.Label
 	think  *widget.Choice
-	label  *widget.Label
+	label  *widget.Hinted
 	object *fyne.Container
 }
 
@@ -27,7 +27,7 @@ func newHead(s *Screen) *head {
 	h.picker = widget.NewButton("", theme.Icon{}, widget.Quiet, h.menu)
 	h.picker.Strong, h.picker.Trailing = true, theme.IconDown
 	h.detail = widget.Caption("").Cut()
-	h.label = widget.Caption(t.Reasoning)
+	h.label = widget.NewHinted(widget.Caption(t.Reasoning), t.ReasoningHint)
 	h.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, 0, func(i int) { s.think(thinkings[i]) })
 	h.object = widget.ColumnGrow(0, 0,
 		widget.Inset(8, theme.L, 8, theme.M, widget.RowGrow(theme.S, 1, h.picker, h.detail, h.label, h.think)),

@@ -185,6 +185,7 @@ type row struct {
 	name    *nameEntry
 	all     *fyne.Container
 	hovered bool
+	focused bool
 }
 
 func newRow(l *list, s Summary) *row {
@@ -222,11 +223,16 @@ func (r *row) paint() {
 	switch {
 	case current:
 		r.panel.SetFill(theme.Selected)
-	case r.hovered:
+	case r.hovered || r.focused:
 		r.panel.SetFill(theme.Hover)
 	default:
 		r.panel.SetFill(theme.Clear)
 	}
+	r.panel.Line = ""
+	if r.focused {
+		r.panel.Line = theme.Accent
+	}
+	r.panel.Refresh()
 	widget.SetVisible(r.more, current || r.hovered)
 	r.all.Objects[1].Refresh()
 }
@@ -262,6 +268,23 @@ func (r *row) menuAt(pos fyne.Position) {
 func (r *row) MouseIn(*desktop.MouseEvent)    { r.hovered = true; r.paint() }
 func (r *row) MouseMoved(*desktop.MouseEvent) {}
 func (r *row) MouseOut()                      { r.hovered = false; r.paint() }
+
+// FocusGained and FocusLost implement fyne.Focusable: Enter opens a conversation, Delete deletes it, F2 renames it.
+func (r *row) FocusGained()   { r.focused = true; r.paint() }
+func (r *row) FocusLost()     { r.focused = false; r.paint() }
+func (r *row) TypedRune(rune) {}
+
+// TypedKey implements fyne.Focusable.
+func (r *row) TypedKey(key *fyne.KeyEvent) {
+	switch key.Name {
+	case fyne.KeyReturn, fyne.KeyEnter, fyne.KeySpace:
+		r.Tapped(nil)
+	case fyne.KeyDelete:
+		r.list.delete(r.chat)
+	case fyne.KeyF2:
+		r.list.rename(r.chat)
+	}
+}
 
 // nameEntry edits a title in place: Enter keeps it, Escape or leaving does too unless it is empty.
 type nameEntry struct {

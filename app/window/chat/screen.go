@@ -109,6 +109,9 @@ func (s *Screen) Main() fyne.CanvasObject { return s.main }
 // Side is the list of conversations, for the sidebar.
 func (s *Screen) Side() fyne.CanvasObject { return s.list.object }
 
+// Answering reports whether an answer is on its way, on screen or not.
+func (s *Screen) Answering() bool { return len(s.streams) > 0 }
+
 // Shown is called when the screen comes to the front.
 func (s *Screen) Shown() {}
 

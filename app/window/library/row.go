@@ -21,6 +21,7 @@ type row struct {
 	panel   *widget.Panel
 	all     *fyne.Container
 	hovered bool
+	focused bool
 }
 
 func newRow(s *Screen, m Model) *row {
@@ -104,7 +105,23 @@ func (r *row) paint() {
 	case r.hovered:
 		fill = theme.Surface
 	}
-	r.panel.SetFill(fill)
+	r.panel.Fill, r.panel.Line = fill, theme.Border
+	if r.focused {
+		r.panel.Line = theme.Accent
+	}
+	r.panel.Refresh()
+}
+
+// FocusGained and FocusLost implement fyne.Focusable: Enter shows the details.
+func (r *row) FocusGained()   { r.focused = true; r.paint() }
+func (r *row) FocusLost()     { r.focused = false; r.paint() }
+func (r *row) TypedRune(rune) {}
+
+// TypedKey implements fyne.Focusable.
+func (r *row) TypedKey(key *fyne.KeyEvent) {
+	if key.Name == fyne.KeyReturn || key.Name == fyne.KeyEnter || key.Name == fyne.KeySpace {
+		r.Tapped(nil)
+	}
 }
 
 // HeightFor implements widget.Item.

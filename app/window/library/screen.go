@@ -51,7 +51,7 @@ type Screen struct {
 
 // line is a row of the list: a model, a model found elsewhere, or a heading.
 type line struct {
-	heading, sub string
+	heading, sub string // sub alone is a note at the end
 	model        *Model
 	found        *Found
 }
@@ -141,6 +141,9 @@ func (s *Screen) show() {
 		}
 		s.lines = append(s.lines, line{found: f})
 	}
+	if len(s.lines) > 0 && s.filter == "" {
+		s.lines = append(s.lines, line{sub: t.DropHint})
+	}
 	top, sub := "", ""
 	switch {
 	case s.err != nil:
@@ -175,6 +178,9 @@ func (s *Screen) build(i int) widget.Item {
 		return newRow(s, *ln.model)
 	case ln.found != nil:
 		return newFoundRow(s, *ln.found)
+	case ln.heading == "":
+		return widget.AsItem(widget.Inset(theme.S, 0, 0, 0, widget.NewProse(
+			widget.Style{Size: "helperText", Color: theme.Faint, Align: fyne.TextAlignCenter}, widget.Run{Text: ln.sub})))
 	default:
 		return widget.AsItem(widget.Inset(theme.L, 0, theme.XS, 0, widget.Column(2, widget.Strong(ln.heading), widget.Note(ln.sub))))
 	}

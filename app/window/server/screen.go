@@ -45,6 +45,7 @@ type Screen struct {
 	host     *widget.Choice
 	hostNote *widget.Prose
 	key      *widget.Label
+	keyNote  *widget.Prose
 	copyKey  *widget.Button
 	newKey   *widget.Button
 	dropKey  *widget.Button
@@ -108,6 +109,7 @@ func (s *Screen) build() {
 	})
 	s.hostNote = widget.Note("")
 	s.key = widget.NewLabel("").Cut()
+	s.keyNote = widget.Note(t.KeyHint)
 	s.copyKey = widget.NewCopyButton(t.Copy, func() string { return s.config.Key })
 	s.newKey = widget.NewButton(t.KeyNew, theme.IconKey, widget.Plain, func() {
 		s.config.Key = s.deps.Endpoint.NewKey()
@@ -131,7 +133,7 @@ func (s *Screen) build() {
 	access := widget.Section(t.Access,
 		widget.Column(theme.XS, widget.Setting(t.Port, "", 110, widget.Box(s.port)), s.portBad),
 		widget.RowGrow(theme.XL, 0, widget.Column(2, widget.NewLabel(t.Host), s.hostNote), s.host),
-		widget.RowGrow(theme.S, 0, widget.Column(2, widget.NewLabel(t.Key), s.key), s.copyKey, s.dropKey, s.newKey),
+		widget.RowGrow(theme.S, 0, widget.Column(2, widget.NewLabel(t.Key), s.key, s.keyNote), s.copyKey, s.dropKey, s.newKey),
 	)
 	s.column = widget.Column(theme.XL,
 		widget.Column(2, widget.Title(t.Server), widget.Note(t.ServerIntro)),
@@ -242,6 +244,7 @@ func (s *Screen) show() {
 	}
 	s.key.Set(key)
 	s.key.Refresh()
+	widget.SetVisible(s.keyNote, s.config.Key != "")
 	widget.SetVisible(s.copyKey, s.config.Key != "")
 	widget.SetVisible(s.dropKey, s.config.Key != "" && !s.config.Network)
 	widget.SetVisible(s.apply, st.On && s.config != st.Config && s.portOK())

@@ -36,7 +36,7 @@ type Button struct {
 	Trailing theme.Icon // after the text, such as an arrow
 	OnTap    func()
 
-	disabled, hovered, pressed bool
+	disabled, hovered, pressed, focused bool
 }
 
 // NewButton makes a button; a zero icon shows none.
@@ -143,7 +143,7 @@ func (b *Button) face() face {
 // CreateRenderer implements fyne.Widget.
 func (b *Button) CreateRenderer() fyne.WidgetRenderer {
 	r := &buttonRenderer{
-		button: b, ground: canvas.NewRectangle(nil), tint: canvas.NewRectangle(nil),
+		button: b, ground: canvas.NewRectangle(nil), tint: canvas.NewRectangle(nil), ring: newRing(0),
 		text: canvas.NewText("", nil), icon: canvas.NewImageFromResource(nil), trail: canvas.NewImageFromResource(nil),
 	}
 	r.icon.FillMode, r.trail.FillMode = canvas.ImageFillContain, canvas.ImageFillContain
@@ -154,6 +154,7 @@ func (b *Button) CreateRenderer() fyne.WidgetRenderer {
 type buttonRenderer struct {
 	button       *Button
 	ground, tint *canvas.Rectangle
+	ring         *canvas.Rectangle
 	text         *canvas.Text
 	icon, trail  *canvas.Image
 }
@@ -161,6 +162,9 @@ type buttonRenderer struct {
 func (r *buttonRenderer) Destroy() {}
 
 func (r *buttonRenderer) Objects() []fyne.CanvasObject {
+	if r.button.focused {
+		return []fyne.CanvasObject{r.ground, r.tint, r.icon, r.text, r.trail, r.ring}
+	}
 	return []fyne.CanvasObject{r.ground, r.tint, r.icon, r.text, r.trail}
 }
 
@@ -204,6 +208,7 @@ func (r *buttonRenderer) Layout(size fyne.Size) {
 	pad, side, gap, _ := r.sides()
 	r.ground.Resize(size)
 	r.tint.Resize(size)
+	r.ring.Resize(size)
 	trail := float32(0)
 	if b.Trailing != (theme.Icon{}) {
 		trail = gap + side*0.8
@@ -275,6 +280,8 @@ func (r *buttonRenderer) Refresh() {
 		r.ground.StrokeColor, r.ground.StrokeWidth = theme.Color(edge), 1
 	}
 	r.tint.FillColor, r.tint.CornerRadius = theme.Color(tint), radius
+	r.ring.CornerRadius = radius
+	paintRing(r.ring, b.focused)
 	f := b.face()
 	r.text.TextSize, r.text.TextStyle, r.text.Color = f.size, f.textStyle(), theme.Color(ink)
 	iconInk := ink
@@ -289,6 +296,7 @@ func (r *buttonRenderer) Refresh() {
 	r.ground.Refresh()
 	r.tint.Refresh()
 	r.text.Refresh()
+	canvas.Refresh(b)
 }
 
 func (r *buttonRenderer) image(img *canvas.Image, icon theme.Icon, ink fyne.ThemeColorName) {

@@ -102,6 +102,7 @@ type Switch struct {
 	On        bool
 	OnChanged func(bool)
 	disabled  bool
+	focused   bool
 }
 
 // NewSwitch makes a switch.
@@ -174,7 +175,10 @@ func (r *switchRenderer) Refresh() {
 	case r.sw.On:
 		track, knob = theme.Accent, theme.OnAccent
 	}
-	r.track.FillColor, r.track.CornerRadius = theme.Color(track), 11
+	r.track.FillColor, r.track.CornerRadius, r.track.StrokeWidth = theme.Color(track), 11, 0
+	if r.sw.focused {
+		r.track.StrokeColor, r.track.StrokeWidth = theme.Color(theme.Text), 1.5
+	}
 	r.knob.FillColor = theme.Color(knob)
 	r.Layout(r.sw.Size())
 	canvas.Refresh(r.sw)
@@ -187,6 +191,8 @@ type Choice struct {
 	OnChanged func(i int)
 	chosen    int
 	disabled  bool
+	focused   bool
+	ground    *Panel
 	cells     []*choiceCell
 	all       *fyne.Container
 }
@@ -206,7 +212,8 @@ func NewChoice(options []string, chosen int, changed func(i int)) *Choice {
 		c.cells = append(c.cells, cell)
 		row.Add(cell)
 	}
-	c.all = Stack(NewPanel(theme.Surface, theme.Border, theme.RadiusSmall+1), Pad(2, row))
+	c.ground = NewPanel(theme.Surface, theme.Border, theme.RadiusSmall+1)
+	c.all = Stack(c.ground, Pad(2, row))
 	c.paint()
 	return c
 }
@@ -229,6 +236,11 @@ func (c *Choice) Disable() { c.disabled = true; c.paint() }
 func (c *Choice) Enable() { c.disabled = false; c.paint() }
 
 func (c *Choice) paint() {
+	c.ground.Line = theme.Border
+	if c.focused {
+		c.ground.Line = theme.Accent
+	}
+	c.ground.Refresh()
 	for i, cell := range c.cells {
 		ground, edge, ink := theme.Clear, fyne.ThemeColorName(""), theme.Muted
 		if i == c.chosen {

@@ -7,15 +7,14 @@ var English = Table{
 	Chat: "Chat", Library: "Library", Cards: "Cards", Server: "Server", Settings: "Settings",
 
 	Copy: "Copy", Copied: "Copied", Cancel: "Cancel", Delete: "Delete", Rename: "Rename", Undo: "Undo", Save: "Save",
-	Close: "Close", Retry: "Try again", Remove: "Remove", Add: "Add", Open: "Open", More: "More",
+	Close: "Close", Remove: "Remove", Add: "Add", Open: "Open", More: "More",
 	CodeNoLanguage: "text",
 	DeletedF:       "“%s” deleted", RemovedF: "“%s” removed from the library; the file stays where it is",
-	Unknown: "unknown",
 
-	JustNow: "just now", MinutesF: "%d min", HoursF: "%d h", Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
+	Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
 	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",
 
-	NoModel: "No model", LoadingF: "Loading %d%%", Ready: "Ready", Answering: "Answering", Reading: "Reading",
+	NoModel: "No model", LoadingF: "Loading %d%%", Ready: "Ready", Answering: "Answering",
 	Stopped: "Stopped", NoEngine: "Not loaded",
 	PrefillF: "%s tok/s in", DecodeF: "%s tok/s out", ContextF: "%s / %s",
 	HintPrefill: "How fast the prompt is read (prefill), tokens a second",
@@ -36,23 +35,23 @@ var English = Table{
 		"Write a Python function that counts words in a file",
 		"Give me three ideas for a rainy Sunday",
 	},
-	Placeholder: "Message Ingot", PlaceholderBusy: "You can write your next message while this one is answered",
-	Send: "Send", Stop: "Stop",
-	ComposerHint: "Enter to send, Shift + Enter for a new line",
-	Regenerate:   "Answer again", Edit: "Edit", EditHint: "Edit and send again; what follows is replaced", Resend: "Send again",
+	Placeholder: "Message Ingot",
+	Send:        "Send", Stop: "Stop",
+
+	Regenerate: "Answer again", Edit: "Edit", EditHint: "Edit and send again; what follows is replaced",
 	Thinking: "Thinking…", ThoughtF: "Thought for %s", Thought: "Thought",
 	LoadingModelF: "Loading %s… %d%%", ReadingF: "Reading %s of %s tokens…", ReadingAll: "Reading your message…",
 	StatsF: "%s tokens", StatsRateF: "%s tok/s", StatsFirstF: "%s to first token",
 	Interrupted: "Stopped", LengthEnd: "Ended at the length limit",
 	Reasoning: "Thinking", ReasoningAuto: "Auto", ReasoningOn: "On", ReasoningOff: "Off",
 	ReasoningHint: "Whether the model thinks aloud before it answers",
-	ReasoningNone: "This model does not think aloud",
-	EngineGone:    "The engine stopped.", Kept: "What it had written is kept.",
+
+	EngineGone: "The engine stopped.", Kept: "What it had written is kept.",
 	ClosedEarly: "Ingot was closed before this answer was complete.", GoOn: "Continue",
 	StartAgain: "Start again and continue", StartEngine: "Start again", TryAgain: "Try again",
 	LoadFailedF: "The conversations could not be read: %s",
 	ToBottom:    "To the newest message", ModelMissing: "its file is missing", SampleTag: "included",
-	NoneYet: "No models yet", AddModels: "Add models…", DeleteMessage: "Delete message", CannotRename: "A title cannot be empty",
+	AddModels: "Add models…",
 
 	LibraryIntro: "Models on this computer. Files are used where they lie; nothing is copied or moved.",
 	AddFile:      "Add file", AddFolder: "Add folder", Use: "Use", InUse: "In use", Fits: "Fits", Tight: "Tight", TooBig: "Does not fit",
@@ -87,8 +86,8 @@ var English = Table{
 	KeyHint:   "Programs send it as their API key.",
 	KeyNeeded: "Opening to the network needs a key, so one was made.",
 	Example:   "Try it", Requests: "Recent requests", NoRequests: "Requests will be listed here.", PortBad: "A port is a number from 1024 to 65535.",
-	ServerHint: "Off by default. Turn it on to use Ingot from an editor, a script or another chat program.",
-	When:       "Time", Method: "Method", Route: "Path", Status: "Status", Took: "Took", TokensHeader: "Tokens", ServerModel: "Model name",
+
+	ServerModel: "Model name",
 	ServerApply: "Apply", Access: "Access",
 
 	EngineSection: "Engine", AnswerSection: "Answers", LookSection: "Appearance", DataSection: "Data",
@@ -111,6 +110,6 @@ var English = Table{
 	DataLabel: "Folder", DataHint: "Conversations, the library and settings.",
 	OpenFolder: "Open folder", Apply: "Apply", ApplyRestart: "Apply and reload the model", Revert: "Undo changes", Saved: "Saved",
 	SavedRestart: "Saved. The model is loading with the new settings.", NumberBadF: "%s must be a number%s.", Automatic: "automatic",
-	NotNow: "Not now", Unsaved: "Not saved yet.", UnsavedRestart: "The model will be loaded again.",
+	Unsaved: "Not saved yet.", UnsavedRestart: "The model will be loaded again.",
 	AllCards: "All cards", VersionF: "Ingot %s", BoundsF: " from %s to %s", Random: "random",
 }

@@ -11,35 +11,31 @@ type Table struct {
 	Chat, Library, Cards, Server, Settings string
 
 	// Everywhere
-	Copy, Copied, Cancel, Delete, Rename, Undo, Save, Close, Retry, Remove, Add, Open, More string
-	CodeNoLanguage                                                                          string
-	DeletedF, RemovedF                                                                      string
-	Unknown                                                                                 string
+	Copy, Copied, Cancel, Delete, Rename, Undo, Save, Close, Remove, Add, Open, More string
+	CodeNoLanguage                                                                   string
+	DeletedF, RemovedF                                                               string
 
 	// Time
-	JustNow, MinutesF, HoursF, Today, Yesterday, Week, Month, Older, Pinned string
+	Today, Yesterday, Week, Month, Older, Pinned string
 
 	// Status strip
-	NoModel, LoadingF, Ready, Answering, Reading, Stopped, NoEngine string
-	PrefillF, DecodeF, ContextF                                     string
-	HintPrefill, HintDecode, HintContext, HintGraph                 string
-	HintCardF, HintCardTempF, Memory                                string
+	NoModel, LoadingF, Ready, Answering, Stopped, NoEngine string
+	PrefillF, DecodeF, ContextF                            string
+	HintPrefill, HintDecode, HintContext, HintGraph        string
+	HintCardF, HintCardTempF, Memory                       string
 
 	// Chat
 	NewChat, Untitled, Conversations, NoConversations, LoadingConversations             string
 	Greeting, GreetingNoModel, UsingF, PickModel, GetModel                              string
 	Examples                                                                            []string
-	Placeholder, PlaceholderBusy, Send, Stop                                            string
-	ComposerHint                                                                        string
-	Regenerate, Edit, EditHint, Resend                                                  string
+	Placeholder, Send, Stop                                                             string
+	Regenerate, Edit, EditHint                                                          string
 	Thinking, ThoughtF, Thought                                                         string
 	LoadingModelF, ReadingF, ReadingAll                                                 string
 	StatsF, StatsRateF, StatsFirstF, Interrupted, LengthEnd                             string
 	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint                  string
-	ReasoningNone                                                                       string
 	EngineGone, Kept, ClosedEarly, GoOn, StartAgain, StartEngine, TryAgain, LoadFailedF string
-	ToBottom, ModelMissing, SampleTag, NoneYet, AddModels, DeleteMessage                string
-	CannotRename                                                                        string
+	ToBottom, ModelMissing, SampleTag, AddModels                                        string
 
 	// Library
 	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown    string
@@ -55,22 +51,22 @@ type Table struct {
 	NoTopology, Devices, ThreadsF, LayersF                                  string
 
 	// Server
-	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host             string
-	HostLocal, HostNetwork, HostNetworkHint, Key, KeyNone, KeyNew, KeyRemove          string
-	KeyHint, KeyNeeded, Example, Requests, NoRequests, PortBad, ServerHint            string
-	When, Method, Route, Status, Took, TokensHeader, ServerModel, ServerApply, Access string
+	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host    string
+	HostLocal, HostNetwork, HostNetworkHint, Key, KeyNone, KeyNew, KeyRemove string
+	KeyHint, KeyNeeded, Example, Requests, NoRequests, PortBad               string
+	ServerModel, ServerApply, Access                                         string
 
 	// Settings
-	EngineSection, AnswerSection, LookSection, DataSection                          string
-	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint    string
-	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint            string
-	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                                string
-	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel               string
-	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel               string
-	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                string
-	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint             string
-	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF        string
-	Automatic, NotNow, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random string
+	EngineSection, AnswerSection, LookSection, DataSection                       string
+	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint string
+	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint         string
+	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                             string
+	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel            string
+	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel            string
+	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint             string
+	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint          string
+	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF     string
+	Automatic, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random      string
 }
 
 var current atomic.Pointer[Table]
