@@ -43,11 +43,12 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		return b.add(s, &cpu.Embed{W: w, Dst: b.at(out[0]), Stride: int64(out[0].Stride), Type: cpu.Type(t),
 			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Scale: op.Scale})
 	case plan.Quantize:
-		return b.add(s, &cpu.Quantize{X: in(0), Q8: b.at(out[0]), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: rows, Times: int32(s.Times)})
+		return b.add(s, &cpu.Quantize{X: in(0), Q8: b.at(out[0]), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: rows, Times: int32(s.Times),
+			Residual: b.residual()})
 	case graph.Linear:
 		w, t := b.packed(s.W[0])
 		a := &cpu.Matmul{W: w, X: in(0), Dst: b.at(out[0]), Add: added, XStride: stride(0), DstStride: int64(out[0].Stride), AddStride: addStride,
-			Type: cpu.Type(t), M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows}
+			Type: cpu.Type(t), M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual()}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
 		}
@@ -55,7 +56,7 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	case graph.Experts:
 		w, t := b.packed(s.W[0])
 		a := &cpu.Experts{W: w, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
-			Type: cpu.Type(t), M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used)}
+			Type: cpu.Type(t), M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual()}
 		if s.Each {
 			a.PerSlot = 1
 		}
@@ -133,4 +134,12 @@ func (b *cpuBuild) step(s *plan.Step) error {
 			Cols: int32(out[0].Cols()), Rows: rows, Scale: op.Scale, Cap: op.Cap})
 	}
 	return fmt.Errorf("%w: operation %s", ErrUnsupported, s.Op.Name())
+}
+
+// residual is 1 where activations are quantized to 16 bits.
+func (b *cpuBuild) residual() int32 {
+	if b.spec.Plan.Fine {
+		return 1
+	}
+	return 0
 }

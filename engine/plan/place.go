@@ -177,7 +177,11 @@ func (p *Plan) rows(v *graph.Value) int64 {
 
 func (p *Plan) bytes(o operand) int64 {
 	if o.q {
-		return p.rows(o.v) * p.Options.QuantRow(o.v.Cols)
+		n := p.rows(o.v) * p.Options.QuantRow(o.v.Cols)
+		if p.Fine {
+			n *= 2 // a second row holds what the first left over
+		}
+		return n
 	}
 	return p.rows(o.v) * int64(o.v.Cols) * 4
 }

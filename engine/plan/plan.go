@@ -6,6 +6,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 
 	"ingot/engine/graph"
 	"ingot/engine/tensor"
@@ -68,6 +69,9 @@ type Plan struct {
 	Logits  Loc   // [Outs][vocab] f32
 	Hidden  Loc   // [Outs][dim] f32, what the head read
 	Kept    []Kept
+	// Fine: activations are quantized to 16 bits a value instead of 8. Models that route tokens to experts need it: a
+	// small error in what the router reads picks another expert, and the answer jumps.
+	Fine bool
 }
 
 // Kept is a value that Options.Keep chose, [rows * Times][Cols].
@@ -84,7 +88,7 @@ func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan
 	if o.Rows < 1 || o.Outs < 1 {
 		return nil, fmt.Errorf("plan for %d rows and %d outputs", o.Rows, o.Outs)
 	}
-	p := &Plan{Options: o}
+	p := &Plan{Options: o, Fine: slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })}
 	p.place(lower(g, typ, &o), g)
 	return p, nil
 }

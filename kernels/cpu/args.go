@@ -72,6 +72,8 @@ type Quantize struct {
 	Cols   int32
 	Rows   Rows
 	Times  int32 // rows for each row of the batch: 1, or the experts a token uses
+	// Residual 1: what quantizing left over follows each row as a second one, so that products see 16 bits.
+	Residual int32
 }
 
 // Matmul: Dst[r][j] = sum over i of W[j][i]*X[r][i], plus Bias[j] and Add[r][j] where set; W has M rows of K.
@@ -84,6 +86,7 @@ type Matmul struct {
 	Type                 Type
 	M, K                 int32
 	Rows                 Rows
+	Residual             int32 // 1: quantized rows have their residual behind them
 }
 
 // Experts: for row r and each of its Used experts e = IDs[r*Used+s]: Dst[r*Used+s] = W[e] times a row of X, which is
@@ -94,6 +97,7 @@ type Experts struct {
 	Type                   Type
 	M, K                   int32
 	Experts, Used, PerSlot int32
+	Residual               int32
 }
 
 // Norm: Dst = X / sqrt(mean(X²)+Eps) * W over each of Heads groups of Cols values, Gap floats apart in X and DGap in

@@ -70,9 +70,11 @@ typedef struct ig_embed {
 } ig_embed;
 
 // q8[r] = x[r] quantized (see above), for `times` rows for each row of the batch (1, or the experts a token uses).
+// With residual: what quantizing x[r] left over, quantized with scales of its own, follows as a second row; the
+// products of both add up to those of a row of 16 bits. A row then takes 2 * ig_q8_row(cols) bytes.
 typedef struct ig_quantize {
 	const float *x; void *q8; int64_t stride;
-	int32_t cols, rows, times; // rows: enum ig_rows
+	int32_t cols, rows, times, residual; // rows: enum ig_rows
 } ig_quantize;
 
 // dst[r][j] = sum_i w[j][i] * x[r][i] (+ bias[j]) (+ add[r][j]); w: m rows of k. add may be dst.
@@ -81,7 +83,7 @@ typedef struct ig_matmul {
 	const void *w; const void *x; float *dst; const float *bias; const float *add;
 	int64_t xstride;   // f32 x: floats; q8 x: unused
 	int64_t dstride, addstride;
-	int32_t type, m, k, rows;
+	int32_t type, m, k, rows, residual; // residual: q8 rows have their residual behind them
 } ig_matmul;
 
 // For each row r and each of its `used` experts e = ids[r*used+s]:
@@ -89,7 +91,7 @@ typedef struct ig_matmul {
 typedef struct ig_experts {
 	const void *w; const void *x; float *dst; const int32_t *ids;
 	int64_t xstride, dstride;
-	int32_t type, m, k, experts, used, per_slot;
+	int32_t type, m, k, experts, used, per_slot, residual;
 } ig_experts;
 
 // ---- everything else (norm_*.c rope_*.c attention_*.c delta_*.c glu_*.c route_*.c) ----

@@ -11,15 +11,15 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	[IG_EMBED] = {sizeof(T), F(w), F(dst), F(stride), F(type), F(cols), F(vocab), F(scale)},
 #undef T
 #define T ig_quantize
-	[IG_QUANTIZE] = {sizeof(T), F(x), F(q8), F(stride), F(cols), F(rows), F(times)},
+	[IG_QUANTIZE] = {sizeof(T), F(x), F(q8), F(stride), F(cols), F(rows), F(times), F(residual)},
 #undef T
 #define T ig_matmul
 	[IG_MATMUL] = {sizeof(T), F(w), F(x), F(dst), F(bias), F(add), F(xstride), F(dstride), F(addstride), F(type), F(m), F(k),
-	               F(rows)},
+	               F(rows), F(residual)},
 #undef T
 #define T ig_experts
 	[IG_EXPERTS] = {sizeof(T), F(w), F(x), F(dst), F(ids), F(xstride), F(dstride), F(type), F(m), F(k), F(experts), F(used),
-	                F(per_slot)},
+	                F(per_slot), F(residual)},
 #undef T
 #define T ig_norm
 	[IG_NORM] = {sizeof(T), F(x), F(w), F(gate), F(dst), F(stride), F(gap), F(dstride), F(dgap), F(gstride), F(heads), F(cols),

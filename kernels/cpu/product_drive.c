@@ -6,12 +6,20 @@
 typedef struct part {
 	const uint8_t *w;
 	int64_t stride, k, m, lo, hi;
+	int rows; // quantized rows of an activation: 2 with a residual, else 1
+	int64_t xbytes; // from one activation to the next
 	ig_product p;
 } part;
 
-static part part_of(const void *w, int type, int64_t m, int64_t k, int ith, int nth, ig_product p) {
+// Bytes of an activation's one row.
+static int64_t x_row(int type, int64_t k, int64_t floats) {
+	return ig_block_of(type).values == 1 ? floats * 4 : ig_q8_row(k);
+}
+
+static part part_of(const void *w, int type, int64_t m, int64_t k, int64_t xstride, int residual, int ith, int nth, ig_product p) {
 	ig_block t = ig_block_of(type);
-	part v = {w, k / t.values * t.bytes, k, m, 0, 0, m < p.lanes ? ig_product_generic(type) : p};
+	int rows = residual && t.values > 1 ? 2 : 1;
+	part v = {w, k / t.values * t.bytes, k, m, 0, 0, rows, rows * x_row(type, k, xstride), m < p.lanes ? ig_product_generic(type) : p};
 	ig_share(m, IG_LANES, ith, nth, &v.lo, &v.hi);
 	return v;
 }
@@ -42,6 +50,19 @@ static void store(const sink *s, const float *acc, int n, int lanes, int64_t j, 
 	}
 }
 
+// Result r is the sum of results 2r and 2r + 1.
+static void add_residuals(float *acc, int n, int lanes) {
+	for (int r = 0; r < n; r++)
+		for (int i = 0; i < lanes; i++)
+			acc[r * lanes + i] = acc[2 * r * lanes + i] + acc[(2 * r + 1) * lanes + i];
+}
+
+// Row r of the activations, and its residual where there is one.
+static void point(const part *v, const void **x, int r, const void *row) {
+	for (int i = 0; i < v->rows; i++)
+		x[r * v->rows + i] = (const uint8_t *)row + i * (v->xbytes / v->rows);
+}
+
 // Takes the part's weight rows to n activation rows; after is the weight memory that will be read when it is done.
 static void drive(const part *v, const void *const *x, int n, const sink *s, const uint8_t *after) {
 	_Alignas(64) float acc[IG_TILE * IG_LANES];
@@ -49,33 +70,30 @@ static void drive(const part *v, const void *const *x, int n, const sink *s, con
 	for (int64_t j = v->lo; j < v->hi; j += lanes) {
 		int64_t start = group_start(v, j);
 		const uint8_t *next = j + lanes < v->hi ? v->w + group_start(v, j + lanes) * v->stride : after;
-		v->p.fn(v->w + start * v->stride, v->stride, v->k, x, n, acc, next);
+		v->p.fn(v->w + start * v->stride, v->stride, v->k, x, n * v->rows, acc, next);
+		if (v->rows == 2)
+			add_residuals(acc, n, lanes);
 		int64_t rows = v->hi - j < lanes ? v->hi - j : lanes;
 		store(s, acc, n, lanes, j, (int)(j - start), (int)rows);
 	}
 }
 
-// Bytes from one activation row to the next.
-static int64_t x_stride(int type, int64_t k, int64_t floats) {
-	return ig_block_of(type).values == 1 ? floats * 4 : ig_q8_row(k);
-}
-
 // So many activation rows that they stay in a second-level cache while all weights of the part pass by.
-static int tile_rows(int64_t row_bytes) {
-	int64_t n = (512 << 10) / (row_bytes + 1) / 8 * 8;
-	return n < 8 ? 8 : n > IG_TILE ? IG_TILE : (int)n;
+static int tile_rows(const part *v) {
+	int64_t n = (512 << 10) / (v->xbytes + 1) / 8 * 8, most = IG_TILE / v->rows;
+	return n < 8 ? 8 : n > most ? (int)most : (int)n;
 }
 
 void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p) {
-	part v = part_of(a->w, a->type, a->m, a->k, ith, nth, p);
-	int64_t rows = ig_batch_rows(b, a->rows), xbytes = x_stride(a->type, a->k, a->xstride);
-	int tile = tile_rows(xbytes);
+	part v = part_of(a->w, a->type, a->m, a->k, a->xstride, a->residual, ith, nth, p);
+	int64_t rows = ig_batch_rows(b, a->rows);
+	int tile = tile_rows(&v);
 	sink s = {.bias = a->bias};
 	const void *x[IG_TILE];
 	for (int64_t r = 0; r < rows && v.lo < v.hi; r += tile) {
 		int n = rows - r < tile ? (int)(rows - r) : tile;
 		for (int i = 0; i < n; i++) {
-			x[i] = (const uint8_t *)a->x + (r + i) * xbytes;
+			point(&v, x, i, (const uint8_t *)a->x + (r + i) * v.xbytes);
 			s.dst[i] = a->dst + (r + i) * a->dstride;
 			s.add[i] = a->add ? a->add + (r + i) * a->addstride : 0;
 		}
@@ -116,10 +134,9 @@ static int next_wanted(const chains *c, const int32_t *ids, int e, int experts) 
 
 // Every expert's weights are read once for all the slots that chose it (of at most SLOTS at a time).
 void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p) {
-	part v = part_of(a->w, a->type, a->m, a->k, ith, nth, p);
-	int64_t total = (int64_t)b->rows * a->used, xbytes = x_stride(a->type, a->k, a->xstride);
-	int64_t matrix = a->m * v.stride;
-	int tile = tile_rows(xbytes);
+	part v = part_of(a->w, a->type, a->m, a->k, a->xstride, a->residual, ith, nth, p);
+	int64_t total = (int64_t)b->rows * a->used, matrix = a->m * v.stride;
+	int tile = tile_rows(&v);
 	sink s = {0};
 	const void *x[IG_TILE];
 	chains c;
@@ -135,7 +152,7 @@ void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, 
 				int n = 0;
 				for (; i >= 0 && n < tile; n++, i = seek(&c, ids, c.next[i], e)) {
 					int64_t slot = base + i;
-					x[n] = (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * xbytes;
+					point(&v, x, n, (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * v.xbytes);
 					s.dst[n] = a->dst + slot * a->dstride;
 				}
 				drive(&v, x, n, &s, ahead);

@@ -38,14 +38,29 @@ IG_INLINE void ig_quantize_32(const float *x, int8_t *q, float *d, int16_t *sums
 	}
 }
 
+// Quantizes chunk c of a row of k values.
+IG_INLINE void ig_quantize_chunk(const float *x, uint8_t *row, int64_t k, int64_t c) {
+	ig_quantize_32(x, (int8_t *)row + 32 * c, (float *)(row + ig_q8_d(k)) + c, (int16_t *)(row + ig_q8_s(k)) + 2 * c);
+}
+
 IG_INLINE void ig_quantize_share(const ig_quantize *a, const ig_batch *b, int ith, int nth) {
 	int64_t rows = ig_batch_rows(b, a->rows) * (a->times > 1 ? a->times : 1), chunks = a->cols / 32, lo, hi;
+	int64_t one = ig_q8_row(a->cols), bytes = a->residual ? 2 * one : one;
 	ig_share(rows * chunks, 16, ith, nth, &lo, &hi);
 	for (int64_t item = lo; item < hi; item++) {
 		int64_t r = item / chunks, c = item % chunks;
-		uint8_t *row = (uint8_t *)a->q8 + r * ig_q8_row(a->cols);
-		ig_quantize_32(a->x + r * a->stride + 32 * c, (int8_t *)row + 32 * c, (float *)(row + ig_q8_d(a->cols)) + c,
-		               (int16_t *)(row + ig_q8_s(a->cols)) + 2 * c);
+		uint8_t *row = (uint8_t *)a->q8 + r * bytes;
+		const float *x = a->x + r * a->stride + 32 * c;
+		ig_quantize_chunk(x, row, a->cols, c);
+		if (a->residual) {
+			const int8_t *q = (const int8_t *)row + 32 * c;
+			float d = ((const float *)(row + ig_q8_d(a->cols)))[c], left[32];
+			for (int i = 0; i < 32; i++) {
+				float whole = d * q[i]; // a statement of its own: no fused rounding
+				left[i] = d * 0 == 0 ? x[i] - whole : 0; // infinite and NaN scales speak for themselves
+			}
+			ig_quantize_chunk(left, row + one, a->cols, c);
+		}
 	}
 }
 
