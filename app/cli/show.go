@@ -28,6 +28,7 @@ type modelReport struct {
 	Layers       int        `json:"layers"`
 	Embedding    int        `json:"embedding"`
 	HasTemplate  bool       `json:"has_template"`
+	CanThink     bool       `json:"can_think"` // the template knows reasoning
 	Tensors      int        `json:"tensors"`
 	Types        []typeRow  `json:"types"`
 	Problem      string     `json:"problem,omitempty"`
@@ -106,7 +107,7 @@ func runShow(_ context.Context, env *Env, args []string) error {
 func report(i *engine.FileInfo, c *engine.Contents) *modelReport {
 	r := &modelReport{Path: i.Path, Parts: i.Parts, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, Size: i.FileBytes, Context: i.TrainContext, Vocabulary: i.Vocab, Layers: i.Layers,
-		Embedding: i.Embedding, HasTemplate: i.HasTemplate, Tensors: i.Tensors, Problem: i.Problem}
+		Embedding: i.Embedding, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Tensors: i.Tensors, Problem: i.Problem}
 	types := map[string]*typeRow{}
 	for _, t := range c.Tensors {
 		if types[t.Type] == nil {
@@ -178,7 +179,13 @@ func printReport(w io.Writer, r *modelReport) {
 		line("context", "%d tokens", r.Context)
 	}
 	line("vocabulary", "%d tokens", r.Vocabulary)
-	line("chat template", "%s", map[bool]string{true: "yes", false: "none"}[r.HasTemplate])
+	template := "none"
+	if r.CanThink {
+		template = "yes, with reasoning"
+	} else if r.HasTemplate {
+		template = "yes"
+	}
+	line("chat template", "%s", template)
 	for i, row := range r.Types {
 		line(map[bool]string{true: "tensors", false: ""}[i == 0], "%d %s, %s", row.Tensors, row.Type, bytesText(row.Bytes))
 	}
