@@ -94,7 +94,7 @@ func (l *lastLines) tell() (crash, last string) {
 	}
 	if n := len(l.lines); n > 0 {
 		last = l.lines[n-1]
-		for _, name := range []string{"ingot: ", "engine: "} {
+		for _, name := range []string{"ingot engine: ", "ingot: "} {
 			last = strings.TrimPrefix(last, name)
 		}
 	}

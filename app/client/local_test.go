@@ -40,7 +40,7 @@ func child(socket, behaviour string) int {
 	fmt.Fprintln(os.Stderr, "engine process for", behaviour)
 	switch behaviour {
 	case "exit":
-		fmt.Fprintln(os.Stderr, "ingot: flag provided but not defined: -x")
+		fmt.Fprintln(os.Stderr, "ingot engine: flag provided but not defined: -x")
 		return 2
 	case "silent exit":
 		return 3
