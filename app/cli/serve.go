@@ -54,6 +54,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	s.SetEngine(e)
 	fmt.Fprintf(env.Stderr, "%s answers at %s\n", e.Info().Name, l.URL)
 	<-ctx.Done()
+	s.Shutdown() // running answers end before their engine does
 	return nil
 }
 

@@ -16,7 +16,7 @@ const maxSocketPath = 103
 // socketPath makes a path for a new socket in a directory that only this user may enter. dir "" picks
 // XDG_RUNTIME_DIR, else the directory for temporary files.
 func socketPath(dir string) (string, error) {
-	name := "e-" + strings.ToLower(rand.Text()[:8]) + ".sock"
+	name := fmt.Sprintf("e-%d-%s.sock", os.Getpid(), strings.ToLower(rand.Text()[:8]))
 	candidates := []string{dir}
 	if dir == "" {
 		candidates = nil
@@ -37,6 +37,7 @@ func socketPath(dir string) (string, error) {
 			failed = errors.Join(failed, err)
 			continue
 		}
+		sweep(d)
 		return path, nil
 	}
 	return "", fmt.Errorf("no place for the engine's socket: %w", failed)
@@ -61,4 +62,18 @@ func privateDir(dir string) error {
 		return os.Chmod(dir, 0o700)
 	}
 	return nil
+}
+
+// sweep removes the sockets (e-PID-xxxxxxxx.sock) of processes that are gone.
+func sweep(dir string) {
+	list, err := filepath.Glob(filepath.Join(dir, "e-*-*.sock"))
+	if err != nil {
+		return
+	}
+	for _, path := range list {
+		var pid int
+		if n, _ := fmt.Sscanf(filepath.Base(path), "e-%d-", &pid); n == 1 && pid > 0 && syscall.Kill(pid, 0) == syscall.ESRCH {
+			os.Remove(path)
+		}
+	}
 }
