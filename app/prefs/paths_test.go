@@ -11,8 +11,8 @@ func TestLocate(t *testing.T) {
 	cwd, _ := os.Getwd()
 	for _, c := range []struct {
 		goos string
-		env       map[string]string
-		want      Paths
+		env  map[string]string
+		want Paths
 	}{
 		{"linux", nil, Paths{"/home/u/.local/share/ingot", "/home/u/.cache/ingot"}},
 		{"linux", map[string]string{"XDG_DATA_HOME": "/d", "XDG_CACHE_HOME": "relative"},

@@ -70,7 +70,7 @@ func (c *deskChats) modelName(key string) string {
 		return ""
 	}
 	if e, err := c.desk.lib.Find(key); err == nil {
-		return e.Name
+		return readable(e)
 	}
 	return key
 }
@@ -262,10 +262,18 @@ func (m *deskModels) List(context.Context) ([]chat.Model, error) {
 	chosen := m.desk.chosen()
 	var out []chat.Model
 	for _, e := range all {
-		out = append(out, chat.Model{ID: e.Key(), Name: e.Name, Detail: detail(e), Sample: e.IsSample(), Missing: e.Missing != "" || e.Info.Problem != "",
+		out = append(out, chat.Model{ID: e.Key(), Name: readable(e), Detail: detail(e), Sample: e.IsSample(), Missing: e.Missing != "" || e.Info.Problem != "",
 			CanThink: e.Info.CanThink, Chosen: e.Key() == chosen})
 	}
 	return out, err
+}
+
+// readable is the name people see: the sample is called what its file calls itself.
+func readable(e library.Entry) string {
+	if e.IsSample() && e.Info.Title != "" {
+		return e.Info.Title
+	}
+	return e.Name
 }
 
 func detail(e library.Entry) string {

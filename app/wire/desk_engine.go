@@ -142,7 +142,7 @@ func (d *deskEngine) load(ctx context.Context, model string) error {
 	d.model = entry
 	d.mu.Unlock()
 	d.update(func(s *live.State) {
-		*s = live.State{Phase: live.Loading, Model: entry.Key(), Name: entry.Name, CanThink: entry.Info.CanThink, Cards: here()}
+		*s = live.State{Phase: live.Loading, Model: entry.Key(), Name: readable(entry), CanThink: entry.Info.CanThink, Cards: here()}
 	})
 	o := client.LocalOptions{Args: engineArgs(d.prefs.Get(), entry), Model: entry.Path(), Stderr: os.Stderr}
 	if err := d.local.Start(ctx, o); err != nil {

@@ -70,7 +70,7 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 	chosen := l.desk.chosen()
 	var out []libraryscreen.Model
 	for _, e := range all {
-		m := libraryscreen.Model{ID: e.Key(), Name: e.Name, Path: e.Path(), Files: len(e.Paths), Architecture: e.Info.Architecture,
+		m := libraryscreen.Model{ID: e.Key(), Name: readable(e), Path: e.Path(), Files: len(e.Paths), Architecture: e.Info.Architecture,
 			Quantization: e.Info.Quantization, Bytes: e.Info.FileBytes, Parameters: e.Info.Parameters, Context: e.Info.Context, Layers: e.Info.Layers,
 			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem,
 			Chosen: e.Key() == chosen}
