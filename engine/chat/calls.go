@@ -19,11 +19,12 @@ type callFormat interface {
 	endThought() []string
 }
 
-// parsed is what parse found: calls in the first n bytes; or, with none, that the first n bytes are plain text;
-// or, with n zero, that more text is needed.
+// parsed is what parse found: calls in the first n bytes; or, with none, that the first n bytes are plain text, or,
+// with drop, marks around calls that are no part of the answer; or, with n zero, that more text is needed.
 type parsed struct {
 	calls []ToolCall
 	n     int
+	drop  bool
 }
 
 // detectCalls chooses the format that a template mentions. Formats that look alike are tried from the most to the
@@ -37,77 +38,91 @@ func detectCalls(source string) callFormat {
 		return mistralCalls{}
 	case has("<arg_key>"):
 		return argKeyCalls{}
+	case has("<tool_calls>["):
+		return wrappedCalls{"<tool_calls>", "</tool_calls>"}
 	case has("<tool_call>"):
 		return wrappedCalls{"<tool_call>", "</tool_call>"}
 	case has("<TOOLCALL>"):
 		return wrappedCalls{"<TOOLCALL>", "</TOOLCALL>"}
 	case has("<|START_ACTION|>"):
 		return wrappedCalls{"<|START_ACTION|>", "<|END_ACTION|>"}
+	case has("<minimax:tool_call>"):
+		return invokeCalls{}
+	case has("<|tool_call_begin|>") && has("<|tool_call_argument_begin|>"):
+		return kimiCalls
+	case has("<｜tool▁call▁begin｜>"):
+		return deepseekCalls
 	case has("<|python_tag|>"), has(`{"name": function name, "parameters":`):
 		return llamaCalls{}
 	}
 	return nil
 }
 
-// callReader finds calls in an answer's text.
+// callReader finds calls in an answer's text. White space around calls is padding; around what only looked like
+// one it stays.
 type callReader struct {
 	format callFormat
 	tools  *toolSet
 	held   string
-	inCall bool // held begins where find pointed
-	began  bool // text was answered
-	called bool // the last thing found was a call: white space after it is padding
+	padded string // line breaks before held
+	inCall bool   // held begins where find pointed
+	began  bool   // text was answered
+	called bool   // the last thing found was a call
 }
+
+// afterCall is what may stand between calls.
+const afterCall = " \t\r\n;"
 
 func (c *callReader) push(text string, final bool) (answer string, calls []ToolCall) {
 	c.held += text
-	for c.held != "" {
+	for {
 		if c.inCall {
 			p := c.format.parse(c.held, final, c.tools)
 			if p.n == 0 && !final {
-				break
+				return answer, calls
 			}
 			if p.n == 0 {
 				p.n = len(c.held)
 			}
-			if len(p.calls) == 0 {
-				answer += c.held[:p.n]
+			if c.called = len(p.calls) > 0 || p.drop; !c.called {
+				answer += c.padded + c.held[:p.n]
 				c.began = true
 			}
-			c.called = len(p.calls) > 0
 			calls = append(calls, p.calls...)
-			c.held, c.inCall = c.held[p.n:], false
+			c.held, c.padded, c.inCall = c.held[p.n:], "", false
 			continue
 		}
 		if c.called {
-			if c.held = strings.TrimLeft(c.held, " \t\r\n"); c.held == "" {
-				break
-			}
+			c.held = strings.TrimLeft(c.held, afterCall)
 		}
 		at, hold := c.format.find(c.held, !c.began)
-		if at >= 0 {
-			// Line breaks before a call are padding.
-			before := c.held[:at]
-			if before = strings.TrimRight(before, lineBreaks); before != "" {
-				answer += before
-				c.began, c.called = c.began || strings.TrimSpace(before) != "", false
+		n := at
+		if at < 0 {
+			if n = len(c.held); !final {
+				n -= hold
 			}
-			c.held, c.inCall = c.held[at:], true
-			continue
 		}
-		n := len(c.held)
-		if !final {
-			n -= hold
-			n = len(strings.TrimRight(c.held[:n], lineBreaks))
-		}
-		answer += c.held[:n]
-		if strings.TrimSpace(c.held[:n]) != "" {
-			c.began, c.called = true, false
-		}
+		// Line breaks wait until it is known what follows them.
+		plain := c.padded + c.held[:n]
 		c.held = c.held[n:]
-		break
+		trimmed := strings.TrimRight(plain, lineBreaks)
+		c.padded = plain[len(trimmed):]
+		answer += trimmed
+		if strings.TrimSpace(trimmed) != "" {
+			c.began = true
+		}
+		if trimmed != "" {
+			c.called = false
+		}
+		if at < 0 {
+			if final {
+				answer += c.padded
+				c.padded = ""
+			}
+			return answer, calls
+		}
+		c.inCall = true
 	}
-	return answer, calls
 }
 
 // toolSet is what parsers need to know of the tools that were given.

@@ -34,7 +34,7 @@ func (argKeyCalls) parse(s string, final bool, tools *toolSet) parsed {
 		rest = skipSpace(rest)
 		if strings.HasPrefix(rest, xmlClose) {
 			call.Arguments = args.text()
-			return parsed{[]ToolCall{call}, len(s) - len(rest) + len(xmlClose)}
+			return parsed{calls: []ToolCall{call}, n: len(s) - len(rest) + len(xmlClose)}
 		}
 		key, after, ok := between(rest, "<arg_key>", "</arg_key>")
 		if !ok {

@@ -116,7 +116,7 @@ func (w wrappedCalls) parse(s string, final bool, tools *toolSet) parsed {
 		}
 		end := from + i
 		if calls, ok := jsonCalls([]byte(body[:end])); ok {
-			return parsed{calls, len(w.open) + end + len(w.close)}
+			return parsed{calls: calls, n: len(w.open) + end + len(w.close)}
 		}
 		// The mark may stand inside a string of the arguments; then the JSON is not at its end.
 		if jsonEnd(strings.TrimLeft(body[:end], " \t\r\n")) != 0 {
@@ -127,7 +127,7 @@ func (w wrappedCalls) parse(s string, final bool, tools *toolSet) parsed {
 	if final {
 		// Models leave the last mark out when the answer ends with the call.
 		if calls, ok := jsonCalls([]byte(body)); ok {
-			return parsed{calls, len(s)}
+			return parsed{calls: calls, n: len(s)}
 		}
 	}
 	return parsed{}

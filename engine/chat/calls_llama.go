@@ -38,9 +38,9 @@ func (llamaCalls) parse(s string, final bool, tools *toolSet) parsed {
 	if tagged {
 		rest = skipSpace(rest[len(pythonTag):])
 	}
-	reject := parsed{n: len(s) - len(rest)}
-	if !tagged {
-		reject.n = len(s) // an answer that is some other JSON
+	reject := parsed{n: len(s)} // an answer that is some other JSON
+	if tagged {
+		reject = parsed{n: len(s) - len(rest), drop: true} // code: its mark is no part of it
 	}
 	if rest == "" {
 		return needMore(rest, final, reject)
@@ -53,7 +53,7 @@ func (llamaCalls) parse(s string, final bool, tools *toolSet) parsed {
 			}
 			call := ToolCall{Name: m[1], Arguments: args.text()}
 			if _, ok := compactObject([]byte(call.Arguments)); ok {
-				return parsed{[]ToolCall{call}, len(s) - len(rest) + len(m[0])}
+				return parsed{calls: []ToolCall{call}, n: len(s) - len(rest) + len(m[0])}
 			}
 			return reject
 		}
@@ -73,10 +73,5 @@ func (llamaCalls) parse(s string, final bool, tools *toolSet) parsed {
 	if !ok || !tools.has(call.Name) {
 		return reject
 	}
-	n := len(s) - len(rest) + end
-	// A separator between calls belongs to them.
-	if t := strings.TrimLeft(s[n:], " \t\r\n;"); strings.HasPrefix(t, "{") || strings.HasPrefix(t, pythonTag) {
-		n = len(s) - len(t)
-	}
-	return parsed{[]ToolCall{call}, n}
+	return parsed{calls: []ToolCall{call}, n: len(s) - len(rest) + end}
 }

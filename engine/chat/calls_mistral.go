@@ -33,7 +33,7 @@ func (mistralCalls) parse(s string, final bool, tools *toolSet) parsed {
 		if !ok {
 			return reject
 		}
-		return parsed{calls, len(s) - len(rest) + end}
+		return parsed{calls: calls, n: len(s) - len(rest) + end}
 	}
 	m := mistralName.FindStringSubmatch(rest)
 	if m == nil {
@@ -54,5 +54,5 @@ func (mistralCalls) parse(s string, final bool, tools *toolSet) parsed {
 	if !ok {
 		return reject
 	}
-	return parsed{[]ToolCall{{ID: m[2], Name: m[1], Arguments: arguments}}, len(s) - len(body) + end}
+	return parsed{calls: []ToolCall{{ID: m[2], Name: m[1], Arguments: arguments}}, n: len(s) - len(body) + end}
 }

@@ -72,7 +72,7 @@ func (xmlCalls) parse(s string, final bool, tools *toolSet) parsed {
 			return needMore(rest, final, reject)
 		}
 		key := strings.TrimSpace(rest[:end])
-		value, after, ok := xmlValue(rest[end+1:])
+		value, after, ok := taggedValue(rest[end+1:], xmlParameter, "</function>")
 		if !ok {
 			return needMore(rest, final, reject)
 		}
@@ -86,7 +86,7 @@ func (xmlCalls) parse(s string, final bool, tools *toolSet) parsed {
 		case strings.HasPrefix(t, xmlClose):
 			rest = t[len(xmlClose):]
 		case strings.HasPrefix(t, xmlFunction): // several functions in one wrapper
-			return parsed{[]ToolCall{call}, len(s) - len(t)}
+			return parsed{calls: []ToolCall{call}, n: len(s) - len(t)}
 		case strings.HasPrefix(xmlClose, t) || strings.HasPrefix(xmlFunction, t):
 			if !final {
 				return parsed{}
@@ -98,12 +98,12 @@ func (xmlCalls) parse(s string, final bool, tools *toolSet) parsed {
 	} else if !final && strings.HasPrefix(xmlClose, t) {
 		return parsed{}
 	}
-	return parsed{[]ToolCall{call}, len(s) - len(rest)}
+	return parsed{calls: []ToolCall{call}, n: len(s) - len(rest)}
 }
 
-// xmlValue reads a parameter's value: up to the closing tag that is followed by another tag of the call, so that
-// a value may speak of tags.
-func xmlValue(s string) (value, after string, ok bool) {
+// taggedValue reads a parameter's value: up to the closing tag that is followed by another tag of the call, so that
+// a value may speak of tags. One line break at either end is padding.
+func taggedValue(s string, next ...string) (value, after string, ok bool) {
 	const end = "</parameter>"
 	for from := 0; ; {
 		i := strings.Index(s[from:], end)
@@ -112,12 +112,13 @@ func xmlValue(s string) (value, after string, ok bool) {
 		}
 		at := from + i
 		rest := skipSpace(s[at+len(end):])
-		if strings.HasPrefix(rest, xmlParameter) || strings.HasPrefix(rest, "</function>") {
-			value = strings.TrimSuffix(strings.TrimPrefix(s[:at], "\n"), "\n")
-			return value, rest, true
-		}
-		if strings.HasPrefix(xmlParameter, rest) || strings.HasPrefix("</function>", rest) {
-			return "", "", false
+		for _, tag := range next {
+			if strings.HasPrefix(rest, tag) {
+				return strings.TrimSuffix(strings.TrimPrefix(s[:at], "\n"), "\n"), rest, true
+			}
+			if strings.HasPrefix(tag, rest) {
+				return "", "", false
+			}
 		}
 		from = at + len(end)
 	}

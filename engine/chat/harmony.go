@@ -42,21 +42,18 @@ func (h *harmony) drain(final bool) (d Delta) {
 			return d
 		}
 		if !h.inBody {
-			i := strings.Index(h.held, "<|message|>")
-			if i < 0 {
-				t := strings.TrimSpace(h.held)
-				isHeader := t == "" || strings.HasPrefix(t, "<") || strings.HasPrefix(t, "to=") || strings.HasPrefix("to=", t)
-				if isHeader && !final {
-					return d
-				}
-				if isHeader { // an answer cut off inside a header says nothing
-					h.held = ""
-					return d
-				}
+			if !startsHeader(skipSpace(h.held)) {
 				h.plain = true
 				continue
 			}
-			h.header = strings.TrimPrefix(strings.TrimSpace(h.held[:i]), "<|start|>assistant")
+			i := strings.Index(h.held, "<|message|>")
+			if i < 0 {
+				if final { // an answer cut off inside a header says nothing
+					h.held = ""
+				}
+				return d
+			}
+			h.header = strings.TrimPrefix(skipSpace(h.held[:i]), "<|start|>assistant")
 			h.held = h.held[i+len("<|message|>"):]
 			h.inBody, h.wrote = true, false
 		}
@@ -91,6 +88,16 @@ func (h *harmony) drain(final bool) (d Delta) {
 		h.held = h.held[n:]
 		return d
 	}
+}
+
+// startsHeader tells whether t may be the start of a header.
+func startsHeader(t string) bool {
+	for _, s := range []string{"<|", "to=", "assistant<|"} {
+		if strings.HasPrefix(t, s) || strings.HasPrefix(s, t) {
+			return true
+		}
+	}
+	return false
 }
 
 // body adds text of the current part.

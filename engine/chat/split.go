@@ -34,6 +34,9 @@ func NewSplitter(startInThought bool, tags Tags) *Splitter {
 
 // newSplitter starts anywhere; also lists marks that end a thought by beginning something else.
 func newSplitter(start state, tags Tags, also ...string) *Splitter {
+	if tags.Close == "" && (start == inThought || start == thinking) {
+		start = undecided // no thought can end
+	}
 	s := &Splitter{tags: tags, state: start, ends: append([]string{tags.Close}, also...)}
 	if tags.Harmony {
 		s.harmony = newHarmony(start)
@@ -85,7 +88,7 @@ func (s *Splitter) drain(final bool) (reasoning, answer string) {
 		case inThought:
 			// Some models open the thought again that the prompt has opened.
 			t := strings.TrimLeft(s.held, lineBreaks)
-			if t != "" && strings.HasPrefix(t, s.tags.Open) {
+			if s.tags.Open != "" && strings.HasPrefix(t, s.tags.Open) {
 				s.held = t[len(s.tags.Open):]
 				continue
 			}
@@ -137,6 +140,7 @@ func (s *Splitter) drain(final bool) (reasoning, answer string) {
 			n := len(s.held)
 			if !final {
 				n -= partial(s.held, []string{end})
+				n = len(strings.TrimRight(s.held[:n], lineBreaks))
 			}
 			answer += s.held[:n]
 			s.held = s.held[n:]
