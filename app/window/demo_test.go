@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/app"
 
 	"ingot/app/window/chat"
 	"ingot/app/window/library"
@@ -57,7 +58,7 @@ func demo(what string) {
 	if has("small") {
 		d.Place = Place{Width: 900, Height: 600}
 	}
-	w := New(NewApp(), d)
+	w := New(app.NewWithID("ingot.demo"), d)
 	if has("answering") || has("dies") {
 		go func() {
 			time.Sleep(700 * time.Millisecond)

@@ -7,9 +7,9 @@ package window
 
 import (
 	"context"
+	"sync/atomic"
 
 	"fyne.io/fyne/v2"
-	"fyne.io/fyne/v2/app"
 
 	"ingot/app/window/cards"
 	"ingot/app/window/chat"
@@ -46,9 +46,6 @@ type Deps struct {
 	Do func(func())
 }
 
-// ID names the application to the desktop.
-const ID = "org.ingot.app"
-
 // Title is the window's name, for the desktop and for tests that look for it.
 const Title = "Ingot"
 
@@ -78,6 +75,7 @@ type Window struct {
 	hints   *widget.HintLayer
 	unwatch func()
 	phase   live.Phase // as last seen
+	ended   atomic.Bool
 }
 
 const (
@@ -90,13 +88,11 @@ const (
 
 const sideWidth float32 = 232
 
-// NewApp makes the toolkit's application. Call it once, from the main goroutine.
-func NewApp() fyne.App {
-	return app.NewWithID(ID)
-}
-
 // New builds the window in an application; Run or Show shows it.
 func New(a fyne.App, deps Deps) *Window {
+	if deps.Do == nil {
+		deps.Do = fyne.Do
+	}
 	w := &Window{app: a, deps: deps, theme: &theme.Theme{Mode: deps.Theme}, current: -1}
 	a.Settings().SetTheme(w.theme)
 	w.win = a.NewWindow(Title)
@@ -129,7 +125,7 @@ func New(a fyne.App, deps Deps) *Window {
 	w.win.SetCloseIntercept(w.close)
 	w.win.SetOnDropped(w.dropped)
 	w.keys()
-	w.unwatch = live.Watch(deps.Engine, deps.Do, w.engineChanged)
+	w.unwatch = live.Watch(deps.Engine, w.do, w.engineChanged)
 	w.Go(screenChat)
 	if s := deps.Place.Screen; s > screenChat && s < len(w.screens) {
 		w.Go(s)
@@ -158,6 +154,7 @@ func (w *Window) Run() {
 	w.win.Show()
 	w.focus()
 	w.app.Run()
+	w.end()
 }
 
 // Fyne returns the toolkit's window.
@@ -217,21 +214,21 @@ func (w *Window) screen(i int) screen {
 	case screenChat:
 		w.chat = chat.NewScreen(chat.Deps{
 			Conversations: w.deps.Conversations, Answers: w.deps.Answers, Models: w.deps.Models, Engine: w.deps.Engine,
-			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) }, Do: w.deps.Do,
+			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) }, Do: w.do,
 		})
 		w.screens[i] = w.chat
 	case screenLibrary:
 		w.screens[i] = library.NewScreen(library.Deps{
-			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.deps.Do,
+			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.do,
 		})
 	case screenCards:
-		w.screens[i] = cards.NewScreen(w.deps.Engine, w.deps.Do)
+		w.screens[i] = cards.NewScreen(w.deps.Engine, w.do)
 	case screenServer:
-		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say, Do: w.deps.Do})
+		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say, Do: w.do})
 	case screenSettings:
 		w.screens[i] = settings.NewScreen(settings.Deps{
 			Store: w.deps.Settings, Engine: w.deps.Engine, Notice: w.notice.Say, Version: w.deps.Version, SetTheme: w.setTheme,
-			Do: w.deps.Do,
+			Do: w.do,
 		})
 	}
 	return w.screens[i]
@@ -272,8 +269,17 @@ func (w *Window) dropped(_ fyne.Position, uris []fyne.URI) {
 	}
 }
 
-// close remembers the window's place and ends what its screens do.
+// close is what the desktop and Ctrl+Q ask for.
 func (w *Window) close() {
+	w.end()
+	w.win.Close()
+}
+
+// end remembers the window's place and ends what its screens do. It may be called again.
+func (w *Window) end() {
+	if w.ended.Swap(true) {
+		return
+	}
 	size := w.win.Canvas().Size()
 	if w.deps.Remember != nil {
 		w.deps.Remember(Place{Width: size.Width, Height: size.Height, Screen: w.current})
@@ -285,5 +291,16 @@ func (w *Window) close() {
 	}
 	w.unwatch()
 	w.hints.Close(w.win.Canvas())
-	w.win.Close()
+}
+
+// do runs a function on the UI goroutine, while there is a window.
+func (w *Window) do(f func()) {
+	if w.ended.Load() {
+		return
+	}
+	w.deps.Do(func() {
+		if !w.ended.Load() {
+			f()
+		}
+	})
 }

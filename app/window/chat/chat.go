@@ -8,7 +8,8 @@ import (
 )
 
 // ErrEngineGone is wrapped by what Answers.Answer returns when the engine process ended in mid-answer; the screen
-// then offers to start it again and go on. The text of every error is shown: it is a sentence for people.
+// then offers to start it again and go on. The text of every error is shown: it is a sentence for people, after
+// "the engine stopped: " where it wraps this one.
 var ErrEngineGone = errors.New("the engine stopped")
 
 // ID names a conversation or a message; 0 is none.

@@ -123,8 +123,16 @@ func (s *stream) snapshot() snapshot {
 		case errors.Is(s.err, context.Canceled):
 			m.State = Stopped
 		default:
-			m.State, m.Problem, m.Gone = Failed, s.err.Error(), errors.Is(s.err, ErrEngineGone)
+			m.State, m.Problem, m.Gone = Failed, sentence(s.err), errors.Is(s.err, ErrEngineGone)
 		}
 	}
 	return snapshot{s.conv, s.question, s.answer, m, s.prompt, s.ended, s.err}
+}
+
+// sentence is what people read of an error: what was wrapped by ErrEngineGone says it all.
+func sentence(err error) string {
+	if rest, ok := strings.CutPrefix(err.Error(), ErrEngineGone.Error()+": "); ok {
+		return rest
+	}
+	return err.Error()
 }
