@@ -25,7 +25,7 @@ type arena struct {
 	rng *rand.Rand
 }
 
-const arenaBytes = 4 << 20
+const arenaBytes = 12 << 20
 
 // arenaMemory is made once; each arena leaves it full of NaNs.
 var arenaMemory = sync.OnceValues(func() (*Memory, error) {

@@ -51,7 +51,7 @@ func toFloat64(x []float32) []float64 {
 func TestDelta(t *testing.T) {
 	every(t, func(t *testing.T, a *arena) {
 		b := a.randomBatch(t, pick(a, 1, 4, 40), 100)
-		kheads, dim := 1+a.rng.IntN(2), pick(a, 1, 6, 16, 20, 32, 64)
+		kheads, dim := 1+a.rng.IntN(2), pick(a, 1, 6, 16, 20, 32, 64, 128)
 		vheads := kheads * (1 + a.rng.IntN(2))
 		width := (2*kheads + vheads) * dim
 		stride, hstride, dstride := width+a.rng.IntN(9), vheads+a.rng.IntN(3), vheads*dim+a.rng.IntN(9)
