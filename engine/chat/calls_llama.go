@@ -38,7 +38,7 @@ func (llamaCalls) parse(s string, final bool, tools *toolSet) parsed {
 	if tagged {
 		rest = skipSpace(rest[len(pythonTag):])
 	}
-	reject := parsed{n: len(s)} // an answer that is some other JSON
+	reject := parsed{n: 1} // an answer that is some other JSON: after its first character nothing is a bare call
 	if tagged {
 		reject = parsed{n: len(s) - len(rest), drop: true} // code: its mark is no part of it
 	}

@@ -14,6 +14,9 @@ type harmony struct {
 	wrote   bool // the current body has written
 }
 
+// harmonyFinal is the header of an answer's text, after <|start|>assistant.
+const harmonyFinal = "<|channel|>final<|message|>"
+
 func newHarmony(s state) *harmony {
 	h := &harmony{}
 	switch s {

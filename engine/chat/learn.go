@@ -2,6 +2,7 @@ package chat
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 
 	"ingot/engine/chat/jinja"
@@ -9,25 +10,30 @@ import (
 
 // learn finds out by trial renders what the template takes, as no field of the file says it.
 func (t *Template) learn() {
-	const needle = "needle-7f3a"
-	ask := Prompt{Messages: []Message{{Role: "user", Content: needle}}}
-	text, err := t.try(ask)
-	if err != nil || !strings.Contains(text, needle) {
-		t.typed = true
-		if text, err = t.try(ask); err != nil || !strings.Contains(text, needle) {
-			t.typed = false
-		}
-	}
-	t.shortIDs = strings.Contains(t.source, "length != 9")
-
-	thought := Prompt{Messages: []Message{
-		{Role: "user", Content: "a"}, {Role: "assistant", Content: "b", Reasoning: "c"},
-	}}
-	written, _ := t.try(thought)
-	t.tags = DetectTags(t.source + "\n" + text + "\n" + written)
+	written, err := t.learnContent()
+	t.tags = DetectTags(t.source + "\n" + written)
 	t.canThink = t.tags.Open != "" || strings.Contains(t.source, "enable_thinking")
 	t.calls = detectCalls(t.source)
-	t.learnArguments()
+	t.shortIDs = strings.Contains(t.source, "length != 9")
+	var limit *jinja.LimitError
+	if !errors.As(err, &limit) { // else it fails for every conversation
+		t.learnArguments()
+	}
+}
+
+// learnContent tries content as text, then as a list of parts. It returns what the template wrote for a question
+// and for an answer with a thought, in which marks may stand that the source builds from parts.
+func (t *Template) learnContent() (written string, err error) {
+	const needle = "needle-7f3a"
+	ask := Prompt{Messages: []Message{{Role: "user", Content: needle}}}
+	for _, t.typed = range []bool{false, true} {
+		if written, err = t.try(ask); err == nil && strings.Contains(written, needle) {
+			answered, _ := t.try(Prompt{Messages: append(ask.Messages, Message{Role: "assistant", Content: "b", Reasoning: "c"})})
+			return written + "\n" + answered, nil
+		}
+	}
+	t.typed = false
+	return written, err
 }
 
 // learnArguments tries a call with its arguments as an object, which newer templates write as JSON or in tags of
@@ -60,5 +66,8 @@ func (t *Template) try(p Prompt) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return t.main.Render(vars, jinja.Limits{Time: learnTime})
+	return t.main.Render(vars, jinja.Limits{Steps: learnSteps})
 }
+
+// learnSteps bounds each trial render; a real template takes some thousands for so short a conversation.
+const learnSteps = 1_000_000

@@ -31,6 +31,7 @@ var knownTags = []struct {
 	{"[BEGIN FINAL RESPONSE]", Tags{Open: "Here are my reasoning steps:", Close: "[BEGIN FINAL RESPONSE]", AnswerEnd: "[END FINAL RESPONSE]", after: "\n", gap: "\n"}},
 	{"[THINK]", Tags{Open: "[THINK]", Close: "[/THINK]"}},
 	{"◁think▷", Tags{Open: "◁think▷", Close: "◁/think▷", after: "\n", gap: "\n\n"}},
+	{"<think>", Tags{Open: "<think>", Close: "</think>", after: "\n", gap: "\n\n"}},
 	{"</think>", Tags{Open: "<think>", Close: "</think>", after: "\n", gap: "\n\n"}},
 }
 
@@ -77,7 +78,7 @@ func (t Tags) opening() string { return t.Open + t.after }
 // closing is how the model ends a thought and begins its answer.
 func (t Tags) closing(empty bool) string {
 	if t.Harmony {
-		return t.Close + "<|start|>assistant<|channel|>final<|message|>"
+		return t.Close + "<|start|>assistant" + harmonyFinal
 	}
 	if empty {
 		return t.Close + t.gap + t.Answer

@@ -7,7 +7,6 @@ import (
 	"hash/fnv"
 	"slices"
 	"strings"
-	"time"
 
 	"ingot/engine/chat/jinja"
 )
@@ -148,6 +147,8 @@ func (t *Template) open(r *Rendered, last *Message) {
 		if thought {
 			r.Text += g.closing(last.Reasoning == "")
 			thought = false
+		} else if g.Harmony {
+			r.Text += harmonyFinal
 		}
 		r.Text += last.Content
 		r.start = inAnswer
@@ -291,6 +292,3 @@ func (t *Template) callID(id string) string {
 }
 
 func clean(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// learnTime bounds each trial render of learn.
-const learnTime = 2 * time.Second

@@ -17,7 +17,7 @@ import (
 
 // Limits are a render's budgets. A zero field takes the default.
 type Limits struct {
-	// Steps counts evaluated nodes, and the work of large operations in proportion to their size. Default 20 million.
+	// Steps counts evaluated nodes, and the work of large operations in proportion to their size. Default 10 million.
 	Steps int64
 	// Depth counts nested macro calls, call blocks and recursive loops. Default 200, at most 1000.
 	Depth int
@@ -37,7 +37,7 @@ type Limits struct {
 }
 
 const (
-	defaultSteps  = 20_000_000
+	defaultSteps  = 10_000_000
 	defaultDepth  = 200
 	maxDepth      = 1000
 	defaultOutput = 32 << 20
