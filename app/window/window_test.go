@@ -400,6 +400,29 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
 }
 
+func TestFitsASmallWindow(t *testing.T) {
+	f := newFake()
+	f.fill()
+	f.gpus()
+	long := strings.Repeat("A-very-long-name-", 8)
+	for i := range f.models {
+		f.models[i].Name, f.models[i].Path, f.models[i].License = long, "/"+long+"/"+long, long
+	}
+	f.state.Name, f.state.Cards[0].Description = long, long
+	f.machine.Cards[0].Description, f.machine.Folder = long, "/"+long
+	w, q := open(t, f)
+	for i := range w.screens {
+		w.Go(i)
+		for range 20 {
+			q.until(t, "", func() bool { return true })
+			time.Sleep(2 * time.Millisecond)
+		}
+		if size := w.win.Content().MinSize(); size.Width > 900 || size.Height > 600 {
+			t.Errorf("screen %d needs %v", i, size)
+		}
+	}
+}
+
 func TestPlaceIsRemembered(t *testing.T) {
 	f := newFake()
 	a := test.NewTempApp(t)

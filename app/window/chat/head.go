@@ -25,7 +25,7 @@ func newHead(s *Screen) *head {
 	t := words.T()
 	h := &head{screen: s}
 	h.picker = widget.NewButton("", theme.Icon{}, widget.Quiet, h.menu)
-	h.picker.Strong, h.picker.Trailing = true, theme.IconDown
+	h.picker.Strong, h.picker.Trailing, h.picker.MaxWidth = true, theme.IconDown, 340
 	h.detail = widget.Caption("").Cut()
 	h.label = widget.NewHinted(widget.Caption(t.Reasoning), t.ReasoningHint)
 	h.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, 0, func(i int) { s.think(thinkings[i]) })

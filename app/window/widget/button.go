@@ -29,6 +29,7 @@ type Button struct {
 	Kind     Kind
 	Small    bool
 	Round    bool
+	MaxWidth float32 // 0: as wide as its text
 	Strong   bool // bold
 	Pale     bool // barely seen until the pointer is on it
 	Hint     string
@@ -200,7 +201,11 @@ func (r *buttonRenderer) MinSize() fyne.Size {
 	if r.button.Text == "" {
 		return fyne.NewSquareSize(height)
 	}
-	return fyne.NewSize(r.inner()+2*pad, height)
+	w := r.inner() + 2*pad
+	if m := r.button.MaxWidth; m > 0 {
+		w = min(w, m)
+	}
+	return fyne.NewSize(w, height)
 }
 
 func (r *buttonRenderer) Layout(size fyne.Size) {
@@ -221,7 +226,7 @@ func (r *buttonRenderer) Layout(size fyne.Size) {
 		}
 	}
 	f := b.face()
-	text := f.cut(b.Text, size.Width-icon-trail-pad)
+	text := f.cut(b.Text, size.Width-icon-trail-1.5*pad)
 	w := f.width(text)
 	x := max((size.Width-icon-w-trail)/2, pad/2)
 	if b.Kind == Nav {
