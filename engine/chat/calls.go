@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Finding tool calls in an answer; each format is a file of its own.
+
 // callFormat is one way in which models write tool calls.
 type callFormat interface {
 	// find returns where in s a call may begin, or -1 and how many bytes at the end of s may be the start of one.

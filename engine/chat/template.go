@@ -11,6 +11,8 @@ import (
 	"ingot/engine/chat/jinja"
 )
 
+// A model's template, and how a conversation becomes its prompt.
+
 // ErrRefused is returned when a model's template does not take a conversation: an order of roles it does not
 // know, tools it cannot write, content it does not read. The error's text holds the template's own words.
 var ErrRefused = errors.New("the model's chat template refuses this conversation")

@@ -343,3 +343,53 @@ func TestPublishedTemplates(t *testing.T) {
 		}
 	}
 }
+
+// The sample model's prompts come out as llama.cpp was given them.
+func TestSamplePrompts(t *testing.T) {
+	_, file, _, _ := runtime.Caller(0)
+	dir := filepath.Join(filepath.Dir(file), "..", "..", "..", "shared", "reference", "sample")
+	data, err := os.ReadFile(filepath.Join(dir, "expected.json"))
+	if err != nil {
+		t.Skip("no reference data beside the checkout")
+	}
+	src, err := os.ReadFile(filepath.Join(dir, "chat_template.jinja"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var expected struct {
+		Cases []struct {
+			Messages []Message
+			Thinking bool
+			Text     string
+			F16      struct{ Text string }
+		}
+	}
+	if err := json.Unmarshal(data, &expected); err != nil {
+		t.Fatal(err)
+	}
+	tmpl := compile(t, string(src))
+	for i, c := range expected.Cases {
+		p := Prompt{Messages: c.Messages, Reasoning: ReasoningOff}
+		if c.Thinking {
+			p.Reasoning = ReasoningOn
+		}
+		r, err := tmpl.Render(p)
+		if err != nil || r.Text != c.Text || r.Thinking != c.Thinking {
+			t.Errorf("case %d: %q, thinking %v, %v; want %q", i, r.Text, r.Thinking, err, c.Text)
+			continue
+		}
+		d := readAll(tmpl.Reader(r, nil), c.F16.Text)
+		thought, answer, found := strings.Cut(c.F16.Text, "\n</think>\n\n")
+		if !c.Thinking {
+			thought, answer = "", c.F16.Text
+		} else if !found {
+			thought, answer = c.F16.Text, ""
+		}
+		if d.Reasoning != thought || d.Text != answer {
+			t.Errorf("case %d: %q reads as %s", i, c.F16.Text, show(d))
+		}
+	}
+	if len(expected.Cases) < 40 {
+		t.Errorf("only %d cases", len(expected.Cases))
+	}
+}

@@ -1,5 +1,7 @@
 package jinja
 
+// The nodes of a compiled template.
+
 // expr is a node that has a value. Its eval ends the render on an error.
 type expr interface {
 	eval(r *run, s *scope) Value

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 )
 
+// Attributes, items and slices, by the rules of Jinja's sandbox.
+
 // attr is v.name: Python's attribute first, else the item under that key.
 func (r *run) attr(v Value, name string) Value {
 	if a, ok := r.pythonAttr(v, name); ok {

@@ -2,6 +2,8 @@ package jinja
 
 import "slices"
 
+// Calls: arguments and how parameters take them, functions, macros.
+
 // arguments are a call's evaluated arguments.
 type arguments struct {
 	pos []Value

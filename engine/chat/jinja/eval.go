@@ -2,6 +2,8 @@ package jinja
 
 import "strings"
 
+// How expressions get their values.
+
 func (n *constExpr) eval(r *run, s *scope) Value {
 	r.step()
 	return n.v

@@ -1,5 +1,7 @@
 package jinja
 
+// How statements run; loops and their loop variable.
+
 func execBody(r *run, s *scope, body []stmt) signal {
 	for _, n := range body {
 		if sig := n.exec(r, s); sig != proceed {

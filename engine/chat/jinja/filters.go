@@ -5,6 +5,8 @@ import (
 	"strings"
 )
 
+// The table of filters over single values.
+
 // filter applies a filter by name.
 func (r *run) filter(name string, v Value, a arguments) Value {
 	f, ok := filters[name]

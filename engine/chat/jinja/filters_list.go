@@ -7,6 +7,8 @@ import (
 	"strings"
 )
 
+// The filters over sequences and dicts.
+
 func addListFilters() {
 	for name, f := range map[string]builtin{
 		"length": {fn: func(r *run, v Value, a []Value) Value { return r.len(v) }},

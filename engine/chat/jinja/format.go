@@ -8,6 +8,8 @@ import (
 	"unicode/utf8"
 )
 
+// Formatting with %, and how one value is formatted and padded.
+
 // printf is format % args, Python's printf-style formatting. self says whether the result is safe.
 func (r *run) printf(self Value, format string, arg Value) Value {
 	_, safe := self.(markup)

@@ -6,6 +6,8 @@ import (
 	"unicode/utf8"
 )
 
+// str.format: its fields and its format specifications.
+
 // format is str.format with the sandbox's attribute rules.
 func (r *run) format(self Value, a arguments) Value {
 	s, _ := asString(self)

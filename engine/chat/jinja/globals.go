@@ -2,6 +2,8 @@ package jinja
 
 import "math/big"
 
+// The functions that every template can call.
+
 // maxRange is the longest range the sandbox allows.
 const maxRange = 100000
 

@@ -2,6 +2,8 @@ package jinja
 
 import "unicode/utf8"
 
+// Iteration: lengths, iterators, and lists made of them.
+
 // length is len(v) where Python has one.
 func length(v Value) (int64, bool) {
 	switch v := v.(type) {

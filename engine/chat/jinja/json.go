@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 )
 
+// JSON in, with the order of keys kept, and out, as Python's json.dumps writes it.
+
 // FromJSON reads one JSON value, keeping the order of keys and Python's difference between 1 and 1.0.
 func FromJSON(data []byte) (Value, error) {
 	d := json.NewDecoder(bytes.NewReader(data))

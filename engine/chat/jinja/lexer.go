@@ -7,6 +7,8 @@ import (
 	"unicode/utf8"
 )
 
+// From source to tokens: text and tags, and the white space that tags eat around them.
+
 type kind uint8
 
 const (

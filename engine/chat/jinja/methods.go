@@ -9,6 +9,8 @@ import (
 	"golang.org/x/text/cases"
 )
 
+// The methods of strings.
+
 // builtin is a method of a kind: its parameters as in function, and what it does with the object.
 type builtin struct {
 	params []string

@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// Python's arithmetic: on numbers, and + and * on strings, lists and tuples.
+
 // maxNest bounds recursion over data: comparing, hashing, printing.
 const maxNest = 500
 

@@ -5,6 +5,8 @@ import (
 	"slices"
 )
 
+// From tokens to statements.
+
 // maxNesting bounds how deep constructs nest in a template's text, and how long a chain of postfixes is.
 const maxNesting = 200
 

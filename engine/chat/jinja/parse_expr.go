@@ -2,6 +2,8 @@ package jinja
 
 import "slices"
 
+// From tokens to expressions, one function a level of precedence.
+
 // expression parses a conditional expression, the loosest of all.
 func (p *parser) expression() expr {
 	p.nest()

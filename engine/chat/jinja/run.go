@@ -5,6 +5,8 @@ import (
 	"time"
 )
 
+// The state of one render, and its budgets.
+
 // run is one render: its output, its budgets and where it is.
 type run struct {
 	t      *Template

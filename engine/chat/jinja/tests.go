@@ -2,6 +2,8 @@ package jinja
 
 import "math/big"
 
+// The tests that stand after "is".
+
 // test applies a test by name.
 func (r *run) test(name string, v Value, a arguments) Value {
 	t, ok := tests[name]

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 )
 
+// How values print: Python's str and repr, and HTML escaping.
+
 // maxDigits is Python's limit on the digits of an integer that is read or printed.
 const maxDigits = 4300
 

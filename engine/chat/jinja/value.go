@@ -6,6 +6,8 @@ import (
 	"strings"
 )
 
+// The kinds of values and what is asked of all of them.
+
 // Value is what a template computes with:
 //
 //	nil                  None
