@@ -30,8 +30,8 @@ type Button struct {
 	Small    bool
 	Round    bool
 	MaxWidth float32 // 0: as wide as its text
-	Strong   bool // bold
-	Pale     bool // barely seen until the pointer is on it
+	Strong   bool    // bold
+	Pale     bool    // barely seen until the pointer is on it
 	Hint     string
 	Selected bool
 	Trailing theme.Icon // after the text, such as an arrow
