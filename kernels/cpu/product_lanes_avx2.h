@@ -43,6 +43,9 @@ IG_INLINE F half_low(V v) {
 	__m128i h = _mm_packus_epi32(_mm256_castsi256_si128(low), _mm256_extracti128_si256(low, 1));
 	return (F)_mm256_cvtph_ps(h);
 }
+IG_INLINE V plus_where(V q, V v, V bits, V more) {
+	return q + ((V)_mm256_cmpeq_epi8((__m256i)(v & bits), (__m256i)bits) & more);
+}
 IG_INLINE V larger(V a, V b) { return (V)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 
 // In assembler, for the compiler would gather the prefetches of a block in one burst.

@@ -40,6 +40,9 @@ IG_INLINE F muladd(F a, F b, F c) { return (F)_mm512_fmadd_ps((__m512)a, (__m512
 IG_INLINE F mulsub(F a, F b, F c) { return (F)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 IG_INLINE V table(const int8_t v[16]) { return (V)_mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *)v)); }
 IG_INLINE V lookup(V table, V nibbles) { return (V)_mm512_shuffle_epi8((__m512i)table, (__m512i)nibbles); }
+IG_INLINE V plus_where(V q, V v, V bits, V more) {
+	return (V)_mm512_mask_add_epi8((__m512i)q, _mm512_test_epi8_mask((__m512i)v, (__m512i)bits), (__m512i)q, (__m512i)more);
+}
 IG_INLINE V larger(V a, V b) { return (V)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 
 // In assembler, for the compiler would gather the prefetches of a block in one burst.

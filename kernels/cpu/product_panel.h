@@ -1,16 +1,18 @@
 // The products of packed weights at the vector levels. A group of LANES weight rows is worked on at once, one row a
-// lane: while 16 values of each row are unpacked they are transposed. With one activation row they are multiplied at
-// once; with more, 256 values of each lane are kept in a panel, and the panel is taken to all activation rows. Since a
-// lane adds up its row alone, chunk by chunk, its bits depend neither on its neighbours nor on that choice.
+// lane: while 16 values of each row are unpacked they are transposed. With one or two activation rows they are
+// multiplied at once; with more, 256 values of each lane are kept in a panel, and the panel is taken to all activation
+// rows. Since a lane adds up its row alone, chunk by chunk, its bits depend neither on its neighbours nor on that
+// choice.
 //
 // A level gives the words in its product_lanes_LEVEL.h:
 //   V, F          LANES 32-bit words, LANES floats
 //   load_unit     16 bytes of each row, transposed: lane r of d[t] is word t of row r
 //   half_low      the F16 in the low half of each word
 //   spread        one word in all lanes; spread_f the same for a float
-//   lookup        each byte (0..15) replaced by the table's
+//   lookup        each byte (0..15) replaced by that byte of the 16 bytes of the table it lies in
 //   pairs         sum + a.low * b.low + a.high * b.high, on signed halves
 //   dots          sum[r] += the products of 4n weights of each lane with 4n activations of row r
+//   plus_where    to each byte of q the byte of `more` is added where v has the bit that `bits` names
 //   larger        of two signed words
 //   prefetch      a line into the second-level cache, at this place of the code
 //   raise8        signed bytes as dots wants them, which is raised by OFFSET8
@@ -37,10 +39,10 @@ typedef struct scales {
 } scales;
 
 // Where the unpacked values of a run (16 values of each lane, raised by the form's offset, in four words) go.
-typedef void run_fn(void *to, int run, V a, V b, V c, V d);
+typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
 
 // Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
-typedef void unpack_fn(const rows *w, int chunk, scales *s, run_fn *put, void *to);
+typedef void unpack_fn(const rows *w, const form f, int chunk, scales *s, run_fn *put, void *to);
 
 IG_INLINE rows rows_at(const uint8_t *w, int64_t stride) {
 	rows v = {.stride = stride, .stride3 = 3 * stride};
@@ -54,19 +56,13 @@ IG_INLINE void advance(rows *w, int64_t bytes) {
 		w->part[i] += bytes;
 }
 
-// The weight group that follows, and how much of it has been prefetched. Each run that is unpacked prefetches as many
-// bytes as it took: a burst of requests would keep the loads of this group waiting.
-typedef struct ahead {
-	const uint8_t *next;
-	int done;
-} ahead;
-
-IG_INLINE void look_ahead(ahead *a, const form f) {
-	const int end = a->done + f.bytes * LANES * 16 / f.values;
+// Prefetches a run's part of the bytes at next, which belong to the group that follows. A burst for the whole block
+// would keep the loads of this group waiting.
+IG_INLINE void look_ahead(const uint8_t *next, int run, const form f) {
+	const int bytes = f.bytes * LANES * 16 / f.values;
 	IG_UNROLL
-	for (int i = (a->done + 63) / 64 * 64; i < end; i += 64)
-		prefetch(a->next + i);
-	a->done = end;
+	for (int i = 0; i < bytes; i += 64)
+		prefetch(next + run * bytes + i);
 }
 
 // ---- the activations ----
@@ -96,43 +92,51 @@ IG_INLINE F finish(const form f, const scales *s, int c, const V dot[2], V sums,
 	return muladd(part, scale, result);
 }
 
-// ---- one activation row ----
+// ---- one or two activation rows ----
 
-typedef struct one {
-	V dot[16]; // of each run; of each chunk in dot[2c] where the runs of a chunk share a scale
-	const uint8_t *x[1];
-	ahead ahead;
-	form f;
-} one;
+typedef struct few {
+	V dot[16][2]; // of each run and row; of each chunk in dot[2c] where the runs of a chunk share a scale
+	const uint8_t *x[2], *next;
+} few;
 
-IG_INLINE void run_dot(void *to, int run, V a, V b, V c, V d) {
-	one *o = to;
+IG_INLINE void run_dot(few *to, const form f, int run, V a, V b, V c, V d, const int n) {
 	V q[4] = {a, b, c, d};
-	dots(o->dot + (o->f.by16 ? run : run & ~1), q, 4, o->f.bits, o->x, 16 * run, 1);
-	look_ahead(&o->ahead, o->f);
+	dots(to->dot[f.by16 ? run : run & ~1], q, 4, f.bits, to->x, 16 * run, n);
+	look_ahead(to->next, run, f);
 }
 
-IG_INLINE void one_row(const form f, unpack_fn *unpack, rows w, int64_t k, const uint8_t *x, float *acc, const uint8_t *next) {
+IG_INLINE void run_dot1(void *to, const form f, int run, V a, V b, V c, V d) { run_dot(to, f, run, a, b, c, d, 1); }
+IG_INLINE void run_dot2(void *to, const form f, int run, V a, V b, V c, V d) { run_dot(to, f, run, a, b, c, d, 2); }
+
+IG_INLINE void few_rows(const form f, unpack_fn *unpack, rows w, int64_t k, const uint8_t *const *x, float *acc,
+                        const uint8_t *next, const int n) {
 	const int chunks = f.values / 32;
-	const uint8_t *row[1] = {x};
-	inputs in = {row, ig_q8_d(k), ig_q8_s(k)};
-	F result = (F)all(0);
+	const inputs in = {x, ig_q8_d(k), ig_q8_s(k)};
+	F result[2] = {(F)all(0), (F)all(0)};
 	for (int64_t at = 0; at < k / 32; at += chunks, next += f.bytes * LANES) {
 		scales s;
-		one o = {.x = {x + 32 * at}, .ahead = {next, 0}, .f = f};
-		IG_UNROLL
-		for (int c = 0; c < chunks; c++) {
-			V sums = sums_of(&in, 0, at + c);
-			o.dot[2 * c] = start_of(f, 0, sums);
-			o.dot[2 * c + 1] = start_of(f, 1, sums);
-		}
-		unpack(&w, 0, &s, run_dot, &o);
+		few o;
+		o.next = next;
+		for (int r = 0; r < n; r++)
+			o.x[r] = x[r] + 32 * at;
 		IG_UNROLL
 		for (int c = 0; c < chunks; c++)
-			result = finish(f, &s, c, o.dot + 2 * c, sums_of(&in, 0, at + c), scale_of(&in, 0, at + c), result);
+			for (int r = 0; r < n; r++) {
+				V sums = sums_of(&in, r, at + c);
+				o.dot[2 * c][r] = start_of(f, 0, sums);
+				o.dot[2 * c + 1][r] = start_of(f, 1, sums);
+			}
+		unpack(&w, f, 0, &s, n == 1 ? run_dot1 : run_dot2, &o);
+		IG_UNROLL
+		for (int c = 0; c < chunks; c++)
+			for (int r = 0; r < n; r++) {
+				V dot[2] = {o.dot[2 * c][r], o.dot[2 * c + 1][r]};
+				result[r] = finish(f, &s, c, dot, sums_of(&in, r, at + c), scale_of(&in, r, at + c), result[r]);
+			}
 		advance(&w, f.bytes);
 	}
-	*(F *)acc = result;
+	for (int r = 0; r < n; r++)
+		*(F *)(acc + r * LANES) = result[r];
 }
 
 // ---- several activation rows ----
@@ -144,15 +148,14 @@ typedef struct panel {
 
 typedef struct many {
 	V *q; // of a panel
-	ahead ahead;
-	form f;
+	const uint8_t *next;
 } many;
 
-IG_INLINE void run_store(void *to, int run, V a, V b, V c, V d) {
+IG_INLINE void run_store(void *to, const form f, int run, V a, V b, V c, V d) {
 	many *m = to;
 	V *q = m->q + 4 * run;
 	q[0] = a, q[1] = b, q[2] = c, q[3] = d;
-	look_ahead(&m->ahead, m->f);
+	look_ahead(m->next, run, f);
 }
 
 // Takes `chunks` chunks of a panel, the first of which is chunk `at` of the row, to `rows` activation rows.
@@ -202,11 +205,12 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, rows w, int64_t k, con
 	memset(acc, 0, (size_t)n * LANES * sizeof *acc);
 	for (int64_t at = 0; at < k / 32; at += 8) {
 		int chunks = f.values == 256 || k / 32 - at > 8 ? 8 : (int)(k / 32 - at);
-		for (int c = 0; c < chunks; c += step, next += f.bytes * LANES) {
-			many m = {p.q, {next, 0}, f};
-			unpack(&w, c, &p.s, run_store, &m);
+		many m = {p.q, next};
+		for (int c = 0; c < chunks; c += step) {
+			unpack(&w, f, c, &p.s, run_store, &m);
 			advance(&w, f.bytes);
 		}
+		next += chunks / step * f.bytes * LANES;
 		panel_dots(&p, f, chunks, at, (inputs){x, ig_q8_d(k), ig_q8_s(k)}, n, acc);
 	}
 }
@@ -217,7 +221,9 @@ IG_INLINE void packed_rows(const form f, unpack_fn *unpack, const uint8_t *w, in
 	if (!next)
 		next = w;
 	if (n == 1)
-		one_row(f, unpack, rows_at(w, stride), k, x[0], acc, next);
+		few_rows(f, unpack, rows_at(w, stride), k, (const uint8_t *const *)x, acc, next, 1);
+	else if (n == 2)
+		few_rows(f, unpack, rows_at(w, stride), k, (const uint8_t *const *)x, acc, next, 2);
 	else
 		many_rows(f, unpack, rows_at(w, stride), k, (const uint8_t *const *)x, n, acc, next);
 }

@@ -33,7 +33,7 @@ UNPACK(q2_k) {
 		unit q = load_unit(w, 16 + 16 * hl);
 		IG_UNROLL
 		for (int p = 0; p < 4; p++)
-			put(to, hl / 2 * 8 + 2 * p + hl % 2, moved(q.d[0], 2 * p, 0x03030303), moved(q.d[1], 2 * p, 0x03030303),
+			put(to, f, hl / 2 * 8 + 2 * p + hl % 2, moved(q.d[0], 2 * p, 0x03030303), moved(q.d[1], 2 * p, 0x03030303),
 			    moved(q.d[2], 2 * p, 0x03030303), moved(q.d[3], 2 * p, 0x03030303));
 	}
 }
@@ -66,7 +66,7 @@ UNPACK(q3_k) {
 				IG_UNROLL
 				for (int t = 0; t < 4; t++)
 					q[t] = moved(low.d[t], 2 * p, 0x03030303) | moved(high.d[t], 4 * h + p - 2, 0x04040404);
-				put(to, 8 * h + 2 * p + l, q[0], q[1], q[2], q[3]);
+				put(to, f, 8 * h + 2 * p + l, q[0], q[1], q[2], q[3]);
 			}
 		}
 	}
@@ -96,8 +96,8 @@ UNPACK(q4_k) {
 	for (int cl = 0; cl < 8; cl++) {
 		unit u = load_unit(w, 16 + 16 * cl);
 		int run = cl / 2 * 4 + cl % 2;
-		put(to, run, low_nibbles(u.d[0]), low_nibbles(u.d[1]), low_nibbles(u.d[2]), low_nibbles(u.d[3]));
-		put(to, run + 2, high_nibbles(u.d[0]), high_nibbles(u.d[1]), high_nibbles(u.d[2]), high_nibbles(u.d[3]));
+		put(to, f, run, low_nibbles(u.d[0]), low_nibbles(u.d[1]), low_nibbles(u.d[2]), low_nibbles(u.d[3]));
+		put(to, f, run + 2, high_nibbles(u.d[0]), high_nibbles(u.d[1]), high_nibbles(u.d[2]), high_nibbles(u.d[3]));
 	}
 }
 
@@ -119,8 +119,8 @@ UNPACK(q5_k) {
 				q[t] = low_nibbles(u.d[t]) | moved(fifth.d[t], c - 4, 0x10101010);
 				q[4 + t] = high_nibbles(u.d[t]) | moved(fifth.d[t], c - 3, 0x10101010);
 			}
-			put(to, 2 * c + l, q[0], q[1], q[2], q[3]);
-			put(to, 2 * c + 2 + l, q[4], q[5], q[6], q[7]);
+			put(to, f, 2 * c + l, q[0], q[1], q[2], q[3]);
+			put(to, f, 2 * c + 2 + l, q[4], q[5], q[6], q[7]);
 		}
 	}
 }
@@ -148,8 +148,8 @@ UNPACK(q6_k) {
 				q[t] = low_nibbles(low.d[t]) | moved(high.d[t], 2 * p - 4, 0x30303030);
 				q[4 + t] = high_nibbles(low.d[t]) | moved(high.d[t], 2 * p, 0x30303030);
 			}
-			put(to, 8 * h + 2 * p + l, q[0], q[1], q[2], q[3]);
-			put(to, 8 * h + 2 * p + 4 + l, q[4], q[5], q[6], q[7]);
+			put(to, f, 8 * h + 2 * p + l, q[0], q[1], q[2], q[3]);
+			put(to, f, 8 * h + 2 * p + 4 + l, q[4], q[5], q[6], q[7]);
 		}
 	}
 }
@@ -166,7 +166,7 @@ UNPACK(iq4_xs) {
 	for (int c = 0; c < 8; c++) {
 		V scale = moved(head.d[1], 4 * c, 15) | moved(high, 2 * c - 4, 0x30);
 		s->scale[c] = d * to_float(scale - 32);
-		put_looked_up(load_unit(w, 8 + 16 * c), values, c, put, to);
+		put_looked_up(load_unit(w, 8 + 16 * c), values, f, c, put, to);
 	}
 }
 
