@@ -37,7 +37,8 @@ type Deps struct {
 	Library       library.Models
 	Server        server.Endpoint
 	Settings      settings.Store
-	Theme         theme.Mode // at start; "": as the system
+	Reasoning     func() chat.Reasoning // what new conversations start with; nil: auto
+	Theme         theme.Mode            // at start; "": as the system
 	Version       string
 	Place         Place
 	// Remember is called with where the window is when it closes; nil: forgotten.
@@ -214,7 +215,7 @@ func (w *Window) screen(i int) screen {
 	case screenChat:
 		w.chat = chat.NewScreen(chat.Deps{
 			Conversations: w.deps.Conversations, Answers: w.deps.Answers, Models: w.deps.Models, Engine: w.deps.Engine,
-			Notice: w.notice.Say, OpenLibrary: func() { w.Go(screenLibrary) }, Do: w.do,
+			Notice: w.notice.Say, Reasoning: w.deps.Reasoning, OpenLibrary: func() { w.Go(screenLibrary) }, Do: w.do,
 		})
 		w.screens[i] = w.chat
 	case screenLibrary:

@@ -178,7 +178,7 @@ func (s *Screen) finish(snap snapshot) {
 	for i := max(len(s.messages)-2, 0); i < len(s.messages); i++ {
 		s.feed.Rebuild(i)
 	}
-	if snap.conv != 0 && snap.err == nil {
+	if snap.conv != 0 && snap.message.State != Failed { // a failure says more here than on disk
 		s.fetch(false)
 	}
 	s.list.reload()

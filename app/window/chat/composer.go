@@ -29,6 +29,8 @@ type composer struct {
 	onSend   func(text string)
 	onStop   func()
 	onCancel func() // of editing
+	onPage   func(direction float32)
+	onUp     func()
 	busy     bool
 	rows     int
 	resized  func()
@@ -42,6 +44,8 @@ func newComposer() *composer {
 	c.entry.SetPlaceHolder(t.Placeholder)
 	c.entry.onEnter = c.send
 	c.entry.onEscape = c.escape
+	c.entry.onPage = func(direction float32) { c.onPage(direction) }
+	c.entry.onUp = func() { c.onUp() }
 	c.entry.OnChanged = func(string) { c.changed() }
 	c.entry.OnFocus = func(on bool) {
 		c.panel.Line = theme.Border
@@ -191,6 +195,8 @@ type entry struct {
 	widget.Field
 	onEnter  func()
 	onEscape func()
+	onPage   func(direction float32) // scrolls the messages
+	onUp     func()                  // from an empty line: edits the last question
 }
 
 func newEntry() *entry {
@@ -213,6 +219,17 @@ func (e *entry) TypedKey(key *fyne.KeyEvent) {
 	case fyne.KeyEscape:
 		e.onEscape()
 		return
+	case fyne.KeyPageUp:
+		e.onPage(-1)
+		return
+	case fyne.KeyPageDown:
+		e.onPage(1)
+		return
+	case fyne.KeyUp:
+		if e.Text == "" {
+			e.onUp()
+			return
+		}
 	}
 	e.Field.TypedKey(key)
 }

@@ -20,6 +20,8 @@ type Deps struct {
 	Engine        live.Engine
 	// Notice shows a sentence for some seconds; do runs when its button is pressed. "" for no button.
 	Notice func(text, button string, do func())
+	// Reasoning is what new conversations start with; it does not wait. nil: auto.
+	Reasoning func() Reasoning
 	// OpenLibrary goes to the library.
 	OpenLibrary func()
 	// Do runs a function on the UI goroutine; nil: fyne.Do.
@@ -72,6 +74,7 @@ func NewScreen(deps Deps) *Screen {
 	}
 	s := &Screen{deps: deps, do: deps.Do, opened: map[ID]bool{}}
 	s.threads.Do, s.models.Do = s.do, s.do
+	s.reasoning = s.defaultReasoning()
 
 	s.feed = widget.NewFeed(s.build, s.estimate)
 	s.feed.Width, s.feed.Side, s.feed.Gap, s.feed.Top, s.feed.Bottom = column, theme.XL, theme.M, theme.L, theme.L
@@ -84,6 +87,7 @@ func NewScreen(deps Deps) *Screen {
 	s.composer = newComposer()
 	s.composer.onSend, s.composer.onStop = s.send, s.Stop
 	s.composer.onCancel = func() { s.editing = 0 }
+	s.composer.onPage, s.composer.onUp = s.feed.Page, s.editLast
 	s.list = newList(s)
 
 	body := widget.Stack(s.feed, s.hello.object, &fyne.Container{Layout: cornerLayout{}, Objects: []fyne.CanvasObject{s.toBottom}})
@@ -165,10 +169,17 @@ func (s *Screen) Selected() string { return s.selection.Text() }
 // NewChat shows an empty conversation; it is kept once something is sent.
 func (s *Screen) NewChat() {
 	s.leave()
-	s.current, s.title, s.model, s.reasoning, s.messages = 0, "", "", "", nil
+	s.current, s.title, s.model, s.reasoning, s.messages = 0, "", "", s.defaultReasoning(), nil
 	s.showThread()
 	s.list.mark()
 	s.Focus()
+}
+
+func (s *Screen) defaultReasoning() Reasoning {
+	if s.deps.Reasoning == nil {
+		return ""
+	}
+	return s.deps.Reasoning()
 }
 
 // Open shows a conversation.
@@ -355,6 +366,16 @@ func (s *Screen) edit(m Message) {
 	}
 	s.editing = m.ID
 	s.composer.edit(m.Text)
+}
+
+// editLast puts the last question into the composer.
+func (s *Screen) editLast() {
+	for i := len(s.messages) - 1; i >= 0; i-- {
+		if s.messages[i].User {
+			s.edit(s.messages[i])
+			return
+		}
+	}
 }
 
 // engineChanged follows the engine.

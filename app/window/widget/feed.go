@@ -144,6 +144,9 @@ func (f *Feed) moved() {
 // Scrolled moves by the wheel.
 func (f *Feed) Scrolled(ev *fyne.ScrollEvent) { f.scrollBy(-ev.Scrolled.DY) }
 
+// Page moves by most of the view's height: down for 1, up for -1.
+func (f *Feed) Page(direction float32) { f.scrollBy(direction * f.Size().Height * 0.85) }
+
 // scrollBy moves the view down by dy.
 func (f *Feed) scrollBy(dy float32) {
 	if len(f.heights) == 0 || dy == 0 {

@@ -31,9 +31,10 @@ type Style struct {
 // little, keeps the canvas objects of rows that did not change, and can be selected.
 type Prose struct {
 	fw.BaseWidget
-	runs  []Run
-	style Style
-	host  *Document // draws selections over several pieces; nil: not selectable
+	runs   []Run
+	style  Style
+	beside bool      // in one row with the prose before it: copied with a tab between
+	host   *Document // draws selections over several pieces; nil: not selectable
 
 	text     string
 	faces    []face

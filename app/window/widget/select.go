@@ -92,11 +92,17 @@ func (p *Prose) sameRow(pos fyne.Position, driver fyne.Driver) bool {
 }
 
 func (d *Document) selectedText() string {
-	var parts []string
+	var b strings.Builder
 	for _, p := range leaves(d) {
-		if p.from < p.to && p.to <= len(p.text) {
-			parts = append(parts, p.text[p.from:p.to])
+		if p.from >= p.to || p.to > len(p.text) {
+			continue
 		}
+		if b.Len() > 0 && p.beside {
+			b.WriteByte('\t')
+		} else if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(p.text[p.from:p.to])
 	}
-	return strings.Join(parts, "\n")
+	return b.String()
 }

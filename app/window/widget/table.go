@@ -39,7 +39,7 @@ func (t *Table) Set(b markdown.Block) {
 	for i, row := range b.Rows {
 		for len(t.cells[i]) < t.cols {
 			p := NewProse(Style{Bold: i == 0, Align: fyne.TextAlign(b.Align[len(t.cells[i])])})
-			p.host = t.host
+			p.host, p.beside = t.host, len(t.cells[i]) > 0
 			t.cells[i] = append(t.cells[i], p)
 		}
 		t.cells[i] = t.cells[i][:t.cols]
