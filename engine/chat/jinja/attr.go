@@ -30,10 +30,8 @@ func (r *run) item(v, key Value) Value {
 	case *undefined:
 		r.failUndefined(c)
 	case *Object:
-		switch key.(type) {
-		case *List, *Object:
-		default:
-			if e, ok := c.get(r.hash(key)); ok {
+		if r.unhashable(key, 0) == "" {
+			if e, ok := c.get(hashOf(key)); ok {
 				return e
 			}
 		}

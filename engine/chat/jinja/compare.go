@@ -225,21 +225,27 @@ func (r *run) contains(seq, v Value) bool {
 
 // hash gives a dict key's hash, refusing what Python cannot hash.
 func (r *run) hash(v Value) any {
-	r.checkHashable(v, 0)
+	if bad := r.unhashable(v, 0); bad != "" {
+		r.typeError("unhashable type: '%s'", bad)
+	}
 	return hashOf(v)
 }
 
-func (r *run) checkHashable(v Value, depth int) {
+// unhashable names the type that keeps v from being a key; "" where it can be one.
+func (r *run) unhashable(v Value, depth int) string {
 	switch v := v.(type) {
 	case string:
 		r.work(len(v))
 	case *List, *Object:
-		r.typeError("unhashable type: '%s'", typeName(v))
+		return typeName(v)
 	case Tuple:
 		for _, e := range v {
 			r.nestData(depth)
 			r.alloc(int64(depth+1) * itemSize) // hashOf spells tuples, level by level
-			r.checkHashable(e, depth+1)
+			if bad := r.unhashable(e, depth+1); bad != "" {
+				return bad
+			}
 		}
 	}
+	return ""
 }
