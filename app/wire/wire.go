@@ -61,6 +61,9 @@ func (h *house) database() (*storage.DB, error) {
 	defer h.mu.Unlock()
 	if h.db == nil {
 		db, err := storage.Open(h.paths.Database(), storage.Options{})
+		if errors.Is(err, storage.ErrInUse) {
+			return nil, fmt.Errorf("the library is %w", err)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -102,7 +105,7 @@ func (h *house) resolve(ref string) (string, error) {
 	}
 	l, err := h.library()
 	if errors.Is(err, storage.ErrInUse) {
-		return "", fmt.Errorf("%s is no file, and the library is %w", ref, err)
+		return "", fmt.Errorf("%s is no file, and %w", ref, err)
 	}
 	if err != nil {
 		return "", err
