@@ -42,6 +42,7 @@ type palette map[fyne.ThemeColorName]color.NRGBA
 
 var light = complete(palette{
 	theme.ColorNameBackground: hex(0xFFFFFFFF),
+	theme.ColorNameShadow:     hex(0x3A2E2024),
 	Side:                      hex(0xF7F6F4FF),
 	Surface:                   hex(0xF5F4F1FF),
 	Sheet:                     hex(0xFFFFFFFF),
@@ -72,6 +73,7 @@ var light = complete(palette{
 
 var dark = complete(palette{
 	theme.ColorNameBackground: hex(0x1B1A19FF),
+	theme.ColorNameShadow:     hex(0x00000070),
 	Side:                      hex(0x151413FF),
 	Surface:                   hex(0x272523FF),
 	Sheet:                     hex(0x211F1EFF),
@@ -118,12 +120,11 @@ func complete(p palette) palette {
 		theme.ColorNameInputBackground:     Raised,
 		theme.ColorNameInputBorder:         Border,
 		theme.ColorNameMenuBackground:      Raised,
-		theme.ColorNameOverlayBackground:   Raised,
+		theme.ColorNameOverlayBackground:   Sheet,
 		theme.ColorNameHeaderBackground:    Side,
 		theme.ColorNameScrollBar:           Faint,
 		theme.ColorNameScrollBarBackground: Clear,
 		theme.ColorNameSeparator:           Border,
-		theme.ColorNameShadow:              Pressed,
 		theme.ColorNameSuccess:             Good,
 		theme.ColorNameWarning:             Warn,
 		theme.ColorNameError:               Bad,

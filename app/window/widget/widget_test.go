@@ -370,3 +370,29 @@ func TestOnlyRowsInViewAreDrawn(t *testing.T) {
 		t.Errorf("the first piece is at %.0f", y)
 	}
 }
+
+// An answer grows through every prefix: blocks change their kind and their number under the widgets.
+func TestDocumentGrowsThroughEveryPrefix(t *testing.T) {
+	testApp(t)
+	text := "# A\n\nSetext\n---\n\n* one\n* two\n  > quoted\n\n| a | b |\n|---|:-:|\n| 1 | `2` |\n| 3 | **4** |\n\n1. x\n\n   y\n\n```js\nlet a = \"三\"\n```\n\n- [x] done\n\n[l](http://x.y) <br> ~~s~~\n"
+	var sel Selection
+	d := NewDocument(&sel)
+	w := test.NewTempWindow(t, d)
+	w.Resize(fyne.NewSize(320, 900))
+	for i := range text {
+		d.SetMarkdown(text[:i])
+		d.Resize(fyne.NewSize(float32(200+i%150), d.HeightFor(float32(200+i%150))))
+		d.See(0, 300)
+	}
+	d.SetMarkdown(text)
+	grown := d.PlainText()
+	fresh := NewDocument(&sel)
+	fresh.SetMarkdown(text)
+	if grown != fresh.PlainText() || d.HeightFor(300) != fresh.HeightFor(300) {
+		t.Errorf("grown:\n%s\nfresh:\n%s", grown, fresh.PlainText())
+	}
+	d.SetMarkdown("short")
+	if got := d.PlainText(); got != "short" {
+		t.Errorf("after shrinking: %q", got)
+	}
+}
