@@ -8,7 +8,7 @@ import (
 // item is a step whose operands are values, before they have places.
 type item struct {
 	op       graph.Op
-	node     *graph.Node // nil: none, the step belongs to no layer
+	node     *graph.Node // nil: none, the planner added the step
 	in       []operand
 	out      []operand
 	add      *graph.Value
@@ -16,6 +16,14 @@ type item struct {
 	rows     graph.Rows
 	times    int
 	mayReuse []int // inputs whose memory the output may take over when they die here
+}
+
+// layer is the one the step belongs to.
+func (it *item) layer() int {
+	if it.node == nil {
+		return it.in[0].v.Layer // a quantized copy goes with its value
+	}
+	return it.node.Layer
 }
 
 // operand is a value or its quantized copy.

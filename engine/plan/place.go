@@ -78,9 +78,9 @@ func (p *Plan) place(items []*item, g *graph.Graph) {
 	var mem arena
 	where := map[operand]span{}
 	for i, it := range items {
-		s := Step{Op: it.op, Layer: -1, Rows: it.rows, Times: it.times, Each: it.each}
+		s := Step{Op: it.op, Layer: it.layer(), Rows: it.rows, Times: it.times, Each: it.each}
 		if it.node != nil {
-			s.Layer, s.W, s.State = it.node.Layer, it.node.W, it.node.State
+			s.W, s.State = it.node.W, it.node.State
 		}
 		// Inputs are looked up first: an output may take one's memory over.
 		for _, o := range it.in {
