@@ -21,7 +21,7 @@ type benchOptions struct {
 	batches, ubatches            intList
 	threads, gpuLayers           intList
 	repetitions                  int
-	format                       string
+	format                       *string
 	noWarmup, progress, noRepack bool
 }
 
@@ -41,7 +41,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	two(&o.gpuLayers, "ngl", "n-gpu-layers", "`layers` on graphics cards: taken for the sake of scripts, without effect in this build")
 	fs.IntVar(&o.repetitions, "r", 5, "`times` each test is run")
 	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
-	fs.StringVar(&o.format, "o", "md", "output `format`: md, csv, json or jsonl")
+	o.format = oneOf(fs, "o", "output `format`", "md", "csv", "json", "jsonl")
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
 	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
@@ -79,9 +79,6 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	}
 	if len(o.models) == 0 {
 		return fs.misuse("-m is missing")
-	}
-	if err := oneOf("o", o.format, "md", "csv", "json", "jsonl"); err != nil {
-		return err
 	}
 	if o.repetitions < 1 {
 		return fmt.Errorf("-r is %d, expected at least 1", o.repetitions)

@@ -127,7 +127,7 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 	number := func(get func(benchTest) int) func(*benchRow) string {
 		return func(r *benchRow) string { return fmt.Sprint(get(r.test)) }
 	}
-	p := &benchPrinter{w: env.Stdout, format: o.format, version: env.Version}
+	p := &benchPrinter{w: env.Stdout, format: *o.format, version: env.Version}
 	p.columns = []column{
 		{"model", -30, func(r *benchRow) string { return r.model.kind }},
 		{"size", 10, func(r *benchRow) string { return binaryText(r.model.bytes) }},

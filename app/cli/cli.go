@@ -126,10 +126,3 @@ func readAll(env *Env, path string) ([]byte, error) {
 	}
 	return os.ReadFile(path)
 }
-
-func oneOf(name, value string, choices ...string) error {
-	if slices.Contains(choices, value) {
-		return nil
-	}
-	return fmt.Errorf("-%s is %q, expected %s", name, value, strings.Join(choices, ", "))
-}

@@ -34,14 +34,11 @@ type difference struct {
 
 func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "compare-logits")
-	format := fs.String("o", "md", "output `format`: md or json")
+	format := oneOf(fs.FlagSet, "o", "output `format`", "md", "json")
 	var o engine.Options
 	engineFlags(fs.FlagSet, &o)
 	rest, err := fs.parse(args, 2, 2)
 	if err != nil {
-		return err
-	}
-	if err := oneOf("o", *format, "md", "json"); err != nil {
 		return err
 	}
 	data, err := os.ReadFile(rest[1])

@@ -20,11 +20,8 @@ type deviceRow struct {
 
 func runDevices(_ context.Context, env *Env, args []string) error {
 	fs := flags(env, "devices")
-	format := fs.String("o", "text", "output `format`: text or json")
+	format := oneOf(fs.FlagSet, "o", "output `format`", "text", "json")
 	if _, err := fs.parse(args, 0, 0); err != nil {
-		return err
-	}
-	if err := oneOf("o", *format, "text", "json"); err != nil {
 		return err
 	}
 	cards, err := engine.Devices()

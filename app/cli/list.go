@@ -25,14 +25,11 @@ type modelRow struct {
 
 func runList(_ context.Context, env *Env, args []string) error {
 	fs := flags(env, "list")
-	format := fs.String("o", "text", "output `format`: text or json")
+	format := oneOf(fs.FlagSet, "o", "output `format`", "text", "json")
 	var all bool
 	fs.BoolVar(&all, "a", false, "also models in the stores of other programs")
 	fs.Var(fs.Lookup("a").Value, "all", fs.Lookup("a").Usage)
 	if _, err := fs.parse(args, 0, 0); err != nil {
-		return err
-	}
-	if err := oneOf("o", *format, "text", "json"); err != nil {
 		return err
 	}
 	l, err := env.Library()

@@ -30,20 +30,18 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "run")
 	engineFlags(fs.FlagSet, &o.engine)
 	sampling := samplingFlags(fs.FlagSet)
-	fs.IntVar(&o.request.MaxTokens, "n", 0, "most `tokens` of an answer; 0: up to the end of the context")
-	fs.StringVar(&o.reasoning, "reasoning", "auto", "let the model think aloud; `when`: auto, on or off")
+	fs.Var((*count)(&o.request.MaxTokens), "n", "most `tokens` of an answer; 0: up to the end of the context")
+	reasoning := oneOf(fs.FlagSet, "reasoning", "let the model think aloud, `when`", "auto", "on", "off")
 	fs.StringVar(&o.system, "system", "", "`instructions` before the conversation")
 	fs.BoolVar(&o.verbose, "v", false, "print speed after each answer")
 	rest, err := fs.parse(args, 1, -1)
 	if err != nil {
 		return err
 	}
-	if err := oneOf("reasoning", o.reasoning, "auto", "on", "off"); err != nil {
-		return err
-	}
 	if o.request.Sampling, err = sampling(); err != nil {
 		return err
 	}
+	o.reasoning = *reasoning
 	prompt := strings.Join(rest[1:], " ")
 	interactive := isTerminal(env.Stdin) && prompt == ""
 	if !isTerminal(env.Stdin) {

@@ -21,7 +21,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	key := fs.String("api-key", "", "`key` that clients must send")
 	alias := fs.String("alias", "", "model `name` to answer to")
 	quiet := fs.Bool("q", false, "do not log requests")
-	fs.IntVar(&o.Slots, "np", 0, "`sequences` answered at once; 0: 1")
+	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
 	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err
@@ -80,7 +80,7 @@ func runEngine(ctx context.Context, env *Env, args []string) error {
 	sampling := samplingFlags(fs.FlagSet)
 	socket := fs.String("socket", "", "unix `socket` to serve")
 	alias := fs.String("alias", "", "model `name` to answer to")
-	fs.IntVar(&o.Slots, "np", 0, "`sequences` answered at once; 0: 1")
+	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
 	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err

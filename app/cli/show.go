@@ -55,15 +55,12 @@ type fitReport struct {
 
 func runShow(_ context.Context, env *Env, args []string) error {
 	fs := flags(env, "show")
-	format := fs.String("o", "text", "output `format`: text or json")
+	format := oneOf(fs.FlagSet, "o", "output `format`", "text", "json")
 	template := fs.Bool("template", false, "print only the chat template")
 	metadata := fs.Bool("metadata", false, "also list keys and values")
 	tensors := fs.Bool("tensors", false, "also list the tensors")
 	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
-		return err
-	}
-	if err := oneOf("o", *format, "text", "json"); err != nil {
 		return err
 	}
 	path, err := env.Resolve(rest[0])
