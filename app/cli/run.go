@@ -31,7 +31,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	engineFlags(fs.FlagSet, &o.engine)
 	sampling := samplingFlags(fs.FlagSet)
 	fs.Var((*count)(&o.request.MaxTokens), "n", "most `tokens` of an answer; 0: up to the end of the context")
-	reasoning := oneOf(fs.FlagSet, "reasoning", "let the model think aloud, `when`", "auto", "on", "off")
+	reasoning := oneOf(fs.FlagSet, "reasoning", "`when` to let the model think aloud", "auto", "on", "off")
 	fs.StringVar(&o.system, "system", "", "`instructions` before the conversation")
 	fs.BoolVar(&o.verbose, "v", false, "print speed after each answer")
 	rest, err := fs.parse(args, 1, -1)
