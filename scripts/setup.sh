@@ -3,7 +3,7 @@
 #
 #   scripts/setup.sh headless   Go and a C compiler
 #   scripts/setup.sh window     the same, and what Fyne's window links: X11 and GL
-#   scripts/setup.sh test       the same as window, and what the tests of the window use: Xvfb, xdotool, ImageMagick
+#   scripts/setup.sh test       the same as window, and what the tests of the window use: Xvfb, xdotool
 #   scripts/setup.sh has WHAT   only looks: exit status 0 when headless or window could be built now
 #
 # Debian and Ubuntu: installs with apt-get, by sudo where not root. Elsewhere it says what is missing.
@@ -110,7 +110,6 @@ if [ "$what" = test ]; then
 	lacks=
 	have Xvfb || lacks="$lacks xvfb"
 	have xdotool || lacks="$lacks xdotool"
-	have import || lacks="$lacks imagemagick"
 	# shellcheck disable=SC2086
 	[ -z "$lacks" ] || apt $lacks || say "the tests of the real window want these:$lacks"
 fi

@@ -13,6 +13,9 @@ if ! scripts/setup.sh test; then
 	echo "ingot: testing without the window's packages" >&2
 fi
 
+# The same flags as scripts/build.sh, so that what one compiles the other need not.
+export GOFLAGS="${GOFLAGS:-} -trimpath -buildvcs=false"
+
 code=0
 if [ -z "$without" ]; then
 	go test -timeout 10m "$@" ./... || code=$?
