@@ -76,7 +76,7 @@ func compareLogits(t *testing.T, model, ref string) (d struct {
 
 // On the first step of each case, where the contexts are the same, our error against exact arithmetic, averaged over
 // the files, is no larger than llama.cpp's on the same file, and for no file more than 1.5 times it. Where nothing is
-// quantized, all steps lie within 0.02 of llama.cpp's own answer.
+// quantized, all steps lie within 0.02 of llama.cpp's own answer, on average and, but for one file, each.
 func TestLogitsAgainstExact(t *testing.T) {
 	const times, near = 1.5, 0.02
 	refs, err := filepath.Glob(filepath.Join(reference(t, "logits"), "*.json"))
@@ -92,8 +92,8 @@ func TestLogitsAgainstExact(t *testing.T) {
 			t.Setenv("INGOT_CPU", level.String())
 			var table strings.Builder
 			fmt.Fprintf(&table, "%-28s %9s %9s %6s %9s %7s\n", "file", "ours", "theirs", "ratio", "mean", "argmax")
-			var ours, theirs float64
-			files := 0
+			var ours, theirs, plainSum float64
+			var files, plains int
 			for _, ref := range refs {
 				name := strings.TrimSuffix(filepath.Base(ref), ".json")
 				model := reference(t, "models", name+".gguf")
@@ -110,18 +110,34 @@ func TestLogitsAgainstExact(t *testing.T) {
 				} else {
 					fmt.Fprintf(&table, "%-28s %9s %9s %6s %9.6f %7.3f\n", name, "-", "-", "-", own.Mean, own.Argmax)
 				}
-				if plain(name) && own.Mean >= near {
-					t.Errorf("%s: steps are %.6f from llama.cpp's, expected below %.2f", name, own.Mean, near)
+				limit := near
+				if far, ok := elsewhere[name]; ok {
+					limit = far
+				}
+				if plain(name) {
+					plainSum, plains = plainSum+own.Mean, plains+1
+					if own.Mean >= limit {
+						t.Errorf("%s: steps are %.6f from llama.cpp's, expected below %.2f", name, own.Mean, limit)
+					}
 				}
 			}
 			fmt.Fprintf(&table, "%-28s %9.6f %9.6f %6.2f", "average", ours/float64(files), theirs/float64(files), ours/theirs)
 			t.Logf("first steps against exact arithmetic (ours, llama.cpp's), all steps against llama.cpp's (mean, argmax)\n%s", table.String())
+			if mean := plainSum / float64(plains); mean >= near {
+				t.Errorf("steps of unquantized files are %.6f from llama.cpp's on average, expected below %.2f", mean, near)
+			}
 			if ours > theirs {
 				t.Errorf("first steps are %.6f from exact on average, llama.cpp's %.6f", ours/float64(files), theirs/float64(files))
 			}
 		})
 	}
 }
+
+// elsewhere are files on which llama.cpp's own answer leaves exact arithmetic, with the distance to it that remains.
+// In qwen35moe-tiny, after the one token of the first case, the second and third expert of layer 2 lie 0.0008 apart
+// before the softmax; float64 arithmetic takes the same one as Ingot, llama.cpp the other (its answer is 0.008 from
+// float64 with that one choice swapped), and the recurrent state carries the difference through all 16 steps.
+var elsewhere = map[string]float64{"qwen35moe-tiny.F16": 0.08}
 
 // plain tells the files whose weights are not quantized.
 func plain(name string) bool { return strings.HasSuffix(name, "F16") }
