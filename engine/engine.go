@@ -46,7 +46,8 @@ type Options struct {
 
 	// Hook sees intermediate activations after every batch, on the engine's own goroutine, which waits for it: it must
 	// not call the engine. Watch chooses them by layer and name (see Activation) when the model is opened; nil: each
-	// layer's result. What is watched keeps its memory, and is not folded into the next step. Nil costs nothing.
+	// layer's result. What is watched keeps its memory, and is not folded into the next step, which may change the last bits
+	// of a mixture's sum. Nil costs nothing.
 	Hook  func(Activation)
 	Watch func(layer int, name string) bool
 }

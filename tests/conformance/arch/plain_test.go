@@ -2,21 +2,26 @@ package arch
 
 import (
 	"math"
+	"slices"
 	"sort"
 
 	"ingot/engine/graph"
 )
 
 // plain computes a graph as its operations are defined, in float64 and without any planning: one sequence from
-// position 0, every row's logits. It is the meaning that plans and kernels are held against.
+// position 0, every row's logits. It is the meaning that plans and kernels are held against. The one rounding that it
+// shares with them is that of activations before products with packed weights, which is part of the format.
 type plain struct {
 	weights map[string][]float64
+	packed  map[string]bool // weights whose products read activations of 8 bits
+	fine    bool            // of 16 bits
 	tokens  []int32
 	vals    map[*graph.Value][][]float64 // rows of root values; a token's experts follow one another in its row
 }
 
 func (p *plain) run(g *graph.Graph) [][]float64 {
 	p.vals = map[*graph.Value][][]float64{}
+	p.fine = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })
 	for _, n := range g.Nodes {
 		for _, v := range n.Out {
 			if p.vals[v.Root()] == nil {
@@ -126,10 +131,34 @@ func (p *plain) product(w *graph.Weight, e int, x []float64) []float64 {
 		m = int(w.Shape[1])
 	}
 	data := p.weights[w.Name][e*k*m:]
+	if p.packed[w.Name] {
+		x = p.rounded(x)
+	}
 	out := make([]float64, m)
 	for j := range out {
 		for i := range k {
 			out[j] += data[j*k+i] * x[i]
+		}
+	}
+	return out
+}
+
+// rounded is x in 8 bits with a scale for 32 values; where the model is fine, plus what that leaves over in the same way.
+func (p *plain) rounded(x []float64) []float64 {
+	out := make([]float64, len(x))
+	for pass := 0; pass == 0 || pass == 1 && p.fine; pass++ {
+		for at := 0; at < len(x); at += 32 {
+			var top float32
+			for i := at; i < at+32; i++ {
+				top = max(top, float32(math.Abs(x[i]-out[i])))
+			}
+			if top == 0 {
+				continue
+			}
+			scale := top / 127
+			for i := at; i < at+32; i++ {
+				out[i] += float64(scale) * math.RoundToEven((x[i]-out[i])*127/float64(top))
+			}
 		}
 	}
 	return out
@@ -180,13 +209,15 @@ func (p *plain) rotate(n *graph.Node, op graph.Rotate, r int) {
 }
 
 func (p *plain) attend(n *graph.Node, op graph.Attention) {
+	var keys, values [][]float64
 	for r := range p.tokens {
+		keys, values = append(keys, p.row(n.In[1], r)), append(values, p.row(n.In[2], r))
 		q, out := p.row(n.In[0], r), p.vals[n.Out[0]][r]
 		for h := range op.Heads {
 			kv := h / (op.Heads / op.KVHeads) * op.Dim
 			score, total := make([]float64, r+1), 0.0
 			for c := range score {
-				k := p.row(n.In[1], c)
+				k := keys[c]
 				for d := range op.Dim {
 					score[c] += q[h*op.Dim+d] * k[kv+d]
 				}
@@ -194,7 +225,7 @@ func (p *plain) attend(n *graph.Node, op graph.Attention) {
 				total += score[c]
 			}
 			for c, s := range score {
-				v := p.row(n.In[2], c)
+				v := values[c]
 				for d := range op.Dim {
 					out[h*op.Dim+d] += s / total * v[kv+d]
 				}
@@ -210,11 +241,13 @@ func (p *plain) attend(n *graph.Node, op graph.Attention) {
 
 func (p *plain) conv(n *graph.Node) {
 	w, width := p.weights[n.W[0].Name], int(n.W[0].Shape[0])
+	var x [][]float64
 	for r := range p.tokens {
+		x = append(x, p.row(n.In[0], r))
 		for c, out := 0, p.vals[n.Out[0]][r]; c < len(out); c++ {
 			for j := range width {
 				if at := r - width + 1 + j; at >= 0 {
-					out[c] += w[c*width+j] * p.row(n.In[0], at)[c]
+					out[c] += w[c*width+j] * x[at][c]
 				}
 			}
 			out[c] = silu(out[c])
