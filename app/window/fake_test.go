@@ -83,6 +83,19 @@ func (f *fake) Subscribe(fn func(live.State)) func() {
 	return func() {}
 }
 
+// loads is the models that were loaded, asked what was asked.
+func (f *fake) loads() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.started)
+}
+
+func (f *fake) asked() []chat.Ask {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.asks)
+}
+
 func (f *fake) tell(change func(*live.State)) {
 	f.mu.Lock()
 	change(&f.state)

@@ -20,11 +20,12 @@ type notice struct {
 	text   *widget.Prose
 	button *widget.Button
 	box    *fyne.Container
+	do     func(func())
 	turn   int // counts notices, so that a timer hides only its own
 }
 
-func newNotice() *notice {
-	n := &notice{text: widget.Paragraph("")}
+func newNotice(do func(func())) *notice {
+	n := &notice{text: widget.Paragraph(""), do: do}
 	n.ExtendBaseWidget(n)
 	n.button = widget.NewButton("", theme.Icon{}, widget.Plain, nil)
 	n.button.Small = true
@@ -56,7 +57,7 @@ func (n *notice) Say(text, button string, do func()) {
 	n.box.Show()
 	n.Refresh()
 	time.AfterFunc(noticeFor, func() {
-		fyne.Do(func() {
+		n.do(func() {
 			if n.turn == turn {
 				n.hide()
 			}

@@ -99,7 +99,7 @@ func New(a fyne.App, deps Deps) *Window {
 	w.win = a.NewWindow(Title)
 	w.win.SetPadded(false)
 	w.win.SetMaster()
-	w.notice = newNotice()
+	w.notice = newNotice(w.do)
 	w.hints = widget.NewHintLayer(w.win.Canvas())
 	w.strip = newStrip(func() { w.Go(screenCards) })
 	w.body = widget.Stack()

@@ -160,8 +160,8 @@ func TestTypingWorksAtOnce(t *testing.T) {
 	typeLine(w, "Hi")
 	q.until(t, "the answer", func() bool { return says(w, "Hello there.") && !says(w, "Answering") })
 	q.until(t, "the list", func() bool { return strings.Count(read(w), "Hi") == 2 }) // the message and the list
-	if len(f.started) != 1 || f.started[0] != "sample" {
-		t.Errorf("models loaded: %v", f.started)
+	if len(f.loads()) != 1 || f.loads()[0] != "sample" {
+		t.Errorf("models loaded: %v", f.loads())
 	}
 	if !says(w, "38.4 tok/s") || says(w, "What can I help with?") {
 		t.Errorf("the window says:\n%s", read(w))
@@ -178,8 +178,8 @@ func TestEmptyStates(t *testing.T) {
 	}
 	test.Tap(button(t, w.win.Content(), "Explain how a bicycle stays upright"))
 	q.until(t, "the answer", func() bool { return says(w, "Hello there.") })
-	if f.asks[0].Text != "Explain how a bicycle stays upright" {
-		t.Errorf("asked %q", f.asks[0].Text)
+	if f.asked()[0].Text != "Explain how a bicycle stays upright" {
+		t.Errorf("asked %q", f.asked()[0].Text)
 	}
 	shortcut(w, fyne.Key4)
 	if !says(w, "Requests will be listed here.") {
@@ -224,15 +224,15 @@ func TestEngineDiesAndGoesOn(t *testing.T) {
 	if !says(w, "one two three") || says(w, "four") {
 		t.Errorf("the text so far is not kept:\n%s", read(w))
 	}
-	starts := len(f.started)
+	starts := len(f.loads())
 	test.Tap(button(t, w.win.Content(), "Start again and continue"))
 	q.until(t, "the rest", func() bool {
 		return says(w, "one two three  and the rest.") && !says(w, "Start again") && !says(w, "Answering")
 	})
-	if len(f.started) != starts+1 {
-		t.Errorf("the engine was started %d times more, want once", len(f.started)-starts)
+	if len(f.loads()) != starts+1 {
+		t.Errorf("the engine was started %d times more, want once", len(f.loads())-starts)
 	}
-	if last := f.asks[len(f.asks)-1]; last.Kind != 3 || last.Message == 0 {
+	if last := f.asked()[len(f.asked())-1]; last.Kind != 3 || last.Message == 0 {
 		t.Errorf("asked %+v, want to continue the answer", last)
 	}
 }
@@ -365,9 +365,9 @@ func TestLibrary(t *testing.T) {
 	q.until(t, "drop", func() bool { return true })
 	uses := find(w.win.Content(), func(b *widget.Button) bool { return b.Text == "Use" })
 	test.Tap(uses)
-	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.started) == 1 })
-	if f.started[0] != "sample" {
-		t.Errorf("loads %q", f.started[0])
+	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.loads()) == 1 })
+	if f.loads()[0] != "sample" {
+		t.Errorf("loads %q", f.loads()[0])
 	}
 }
 
@@ -396,7 +396,12 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 	}
 	field.SetText("4")
 	test.Tap(button(t, w.win.Content(), "Apply and reload the model"))
-	q.until(t, "the model", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return f.values.Threads == 4 && len(f.started) == 1 })
+	q.until(t, "the model", func() bool {
+		n := len(f.loads())
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.values.Threads == 4 && n == 1
+	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
 }
 

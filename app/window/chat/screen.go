@@ -383,7 +383,7 @@ func (s *Screen) engineChanged(st live.State) {
 	s.state = st
 	s.head.engine(st)
 	if s.shown != nil {
-		s.draw(s.shown)
+		s.shown.draw.mark() // it may be waiting for the model to load
 	}
 }
 

@@ -80,8 +80,11 @@ func CopyAction(b *Button, text func() string) func() {
 	return func() {
 		fyne.CurrentApp().Clipboard().SetContent(text())
 		b.Set(done, theme.IconCheck)
-		time.AfterFunc(1500*time.Millisecond, func() {
-			fyne.Do(func() { b.Set(label, theme.IconCopy) })
-		})
+		later(1500*time.Millisecond, func() { b.Set(label, theme.IconCopy) })
 	}
+}
+
+// later runs a function on the UI goroutine after a time. Tests, whose driver has no such goroutine, replace it.
+var later = func(d time.Duration, f func()) *time.Timer {
+	return time.AfterFunc(d, func() { fyne.Do(f) })
 }

@@ -51,12 +51,10 @@ func showHint(o fyne.CanvasObject, text string) {
 		l.wait.Stop()
 	}
 	l.owner = o
-	l.wait = time.AfterFunc(450*time.Millisecond, func() {
-		fyne.Do(func() {
-			if l.owner == o {
-				l.show(driver.AbsolutePositionForObject(o), o.Size(), text)
-			}
-		})
+	l.wait = later(450*time.Millisecond, func() {
+		if l.owner == o {
+			l.show(driver.AbsolutePositionForObject(o), o.Size(), text)
+		}
 	})
 }
 

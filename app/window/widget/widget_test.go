@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/driver/desktop"
@@ -14,6 +15,9 @@ import (
 
 func testApp(t *testing.T) {
 	t.Helper()
+	was := later
+	later = func(time.Duration, func()) *time.Timer { return time.NewTimer(time.Hour) }
+	t.Cleanup(func() { later = was })
 	a := test.NewTempApp(t)
 	a.Settings().SetTheme(&theme.Theme{Mode: theme.Light})
 }
