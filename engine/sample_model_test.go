@@ -28,7 +28,10 @@ type recordedAnswer struct {
 	Text   string
 }
 
-const sampleDir = "../assets/sample"
+const (
+	sampleDir  = "../assets/sample"
+	sampleFile = sampleDir + "/sample-Q8_0.gguf"
+)
 
 func readRecorded(t testing.TB) recorded {
 	t.Helper()
@@ -45,7 +48,7 @@ func readRecorded(t testing.TB) recorded {
 
 func openSample(t testing.TB, o Options) *Engine {
 	t.Helper()
-	e, err := Open(filepath.Join(sampleDir, "sample-Q8_0.gguf"), o)
+	e, err := Open(sampleFile, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +83,7 @@ func TestGreedyAnswersEqualRecorded(t *testing.T) {
 		path   string
 		answer func(i int, r *recorded) []int32
 	}{
-		{filepath.Join(sampleDir, "sample-Q8_0.gguf"), func(i int, r *recorded) []int32 { return r.Cases[i].Q8_0.Tokens }},
+		{sampleFile, func(i int, r *recorded) []int32 { return r.Cases[i].Q8_0.Tokens }},
 		{f16, func(i int, r *recorded) []int32 { return r.Cases[i].F16.Tokens }},
 	} {
 		t.Run(filepath.Base(m.path), func(t *testing.T) {
