@@ -32,7 +32,7 @@ func newNotice(do func(func())) *notice {
 	closing := widget.NewIconButton(theme.IconClose, words.T().Close, n.hide)
 	closing.Small = true
 	n.box = widget.Stack(
-		widget.NewPanel(theme.Raised, theme.Border, theme.Radius),
+		widget.NewPanel(theme.Sheet, theme.Border, theme.Radius),
 		widget.Inset(8, 8, 8, theme.L, widget.RowGrow(theme.S, 0, n.text, n.button, closing)),
 	)
 	n.box.Hide()
