@@ -98,6 +98,7 @@ func (b bare) Size(name fyne.ThemeSizeName) float32 {
 // without a name is taken for typing.
 func (f *Field) FocusGained() {
 	f.Entry.FocusGained()
+	f.blink()
 	f.steady = fyne.NewAnimation(time.Second, func(float32) { f.Entry.TypedKey(&fyne.KeyEvent{}) })
 	f.steady.RepeatCount = fyne.AnimationRepeatForever
 	f.steady.Start()
@@ -106,12 +107,18 @@ func (f *Field) FocusGained() {
 	}
 }
 
+// blink gives the caret back to the toolkit.
+func (f *Field) blink() {
+	if f.steady != nil {
+		f.steady.Stop()
+		f.steady = nil
+	}
+}
+
 // FocusLost tells OnFocus.
 func (f *Field) FocusLost() {
 	f.Entry.FocusLost()
-	if f.steady != nil {
-		f.steady.Stop()
-	}
+	f.blink()
 	if f.OnFocus != nil {
 		f.OnFocus(false)
 	}
