@@ -13,6 +13,7 @@ import (
 	"ingot/app/library"
 	"ingot/app/openai"
 	"ingot/app/window/chat"
+	"ingot/app/window/live"
 	"ingot/storage"
 )
 
@@ -277,18 +278,11 @@ func readable(e library.Entry) string {
 }
 
 func detail(e library.Entry) string {
-	d := size(e.Info.FileBytes)
+	d := live.Bytes(e.Info.FileBytes)
 	if e.Info.Quantization != "" {
 		d = e.Info.Quantization + " · " + d
 	}
 	return d
-}
-
-func size(n int64) string {
-	if n >= 1e9 {
-		return fmt.Sprintf("%.1f GB", float64(n)/1e9)
-	}
-	return fmt.Sprintf("%.0f MB", float64(n)/1e6)
 }
 
 func (m *deskModels) Choose(_ context.Context, model string) error { return choose(m.desk, model) }

@@ -13,6 +13,7 @@ import (
 	"ingot/app/chats"
 	"ingot/app/prefs"
 	"ingot/app/window"
+	"ingot/app/window/chat"
 	"ingot/app/window/theme"
 	"ingot/assets"
 )
@@ -55,7 +56,8 @@ func (h *house) window(ctx context.Context) error {
 	w := window.New(a, window.Deps{
 		Engine: desk, Conversations: conversations, Answers: conversations, Models: &deskModels{desk}, Library: &deskLibrary{desk: desk},
 		Server: endpoint, Settings: &deskSettings{desk, h.paths.Data}, Theme: theme.Mode(set.Theme), Version: h.version,
-		Place: window.Place{Width: set.Window.Width, Height: set.Window.Height},
+		Reasoning: func() chat.Reasoning { return chat.Reasoning(p.Get().Reasoning) },
+		Place:     window.Place{Width: set.Window.Width, Height: set.Window.Height},
 		Remember: func(at window.Place) {
 			p.Update(func(s *prefs.Settings) { s.Window.Width, s.Window.Height = at.Width, at.Height })
 		},
