@@ -119,10 +119,23 @@ func complain(env *Env, err error) {
 	fmt.Fprintf(env.Stderr, "ingot: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
 }
 
+// maxInput bounds what is read into memory from a file or standard input: a device or a pipe may never end.
+const maxInput = 256 << 20
+
 // readAll reads a file, or standard input for "-".
 func readAll(env *Env, path string) ([]byte, error) {
-	if path == "-" {
-		return io.ReadAll(env.Stdin)
+	in, name := env.Stdin, "standard input"
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return nil, err
+		}
+		defer f.Close()
+		in, name = f, path
 	}
-	return os.ReadFile(path)
+	b, err := io.ReadAll(io.LimitReader(in, maxInput+1))
+	if err == nil && len(b) > maxInput {
+		err = fmt.Errorf("%s is longer than %d MB", name, maxInput>>20)
+	}
+	return b, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 
 	"ingot/engine"
 )
@@ -41,7 +40,7 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	data, err := os.ReadFile(rest[1])
+	data, err := readAll(env, rest[1])
 	if err != nil {
 		return err
 	}

@@ -45,7 +45,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	prompt := strings.Join(rest[1:], " ")
 	interactive := isTerminal(env.Stdin) && prompt == ""
 	if !isTerminal(env.Stdin) {
-		piped, err := io.ReadAll(env.Stdin)
+		piped, err := readAll(env, "-")
 		if err != nil {
 			return err
 		}

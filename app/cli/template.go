@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -48,7 +47,7 @@ func runTemplate(_ context.Context, env *Env, args []string) error {
 // templateSource reads a .jinja file, or the template that a model carries.
 func templateSource(env *Env, ref string) (string, error) {
 	if strings.HasSuffix(ref, ".jinja") || strings.HasSuffix(ref, ".j2") {
-		b, err := os.ReadFile(ref)
+		b, err := readAll(env, ref)
 		return string(b), err
 	}
 	path, err := env.Resolve(ref)

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"ingot/engine"
@@ -26,7 +25,7 @@ func runTokenize(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	text, err := io.ReadAll(env.Stdin)
+	text, err := readAll(env, "-")
 	if err != nil {
 		return err
 	}
