@@ -171,14 +171,14 @@ func TestTypingWorksAtOnce(t *testing.T) {
 func TestEmptyStates(t *testing.T) {
 	f := newFake()
 	w, q := open(t, f)
-	for _, want := range []string{"What can I help with?", "Answered by Ingot Sample", "Explain how a bicycle stays upright", "Your conversations will be listed here", "No model"} {
+	for _, want := range []string{"What can I help with?", "Answered by Ingot Sample", "What does brave mean?", "Your conversations will be listed here", "No model"} {
 		if !says(w, want) {
 			t.Errorf("the window does not say %q", want)
 		}
 	}
-	test.Tap(button(t, w.win.Content(), "Explain how a bicycle stays upright"))
+	test.Tap(button(t, w.win.Content(), "What does brave mean?"))
 	q.until(t, "the answer", func() bool { return says(w, "Hello there.") })
-	if f.asked()[0].Text != "Explain how a bicycle stays upright" {
+	if f.asked()[0].Text != "What does brave mean?" {
 		t.Errorf("asked %q", f.asked()[0].Text)
 	}
 	shortcut(w, fyne.Key4)

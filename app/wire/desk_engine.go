@@ -54,9 +54,9 @@ func here() []live.Card {
 }
 
 func cards(from []engine.Card) []live.Card {
-	const step = 64 << 20 // free memory wobbles all the time; finer steps are not worth a redraw
 	var out []live.Card
 	for _, c := range from {
+		step := max(c.Total/100, 64<<20) // free memory wobbles all the time; finer steps are not worth a redraw
 		c.Free = c.Free / step * step
 		out = append(out, live.Card{Name: c.Name, Description: c.Description, CPU: c.Name == "cpu", Total: c.Total, Used: c.Used, Free: c.Free,
 			Parts:       live.Parts{Weights: c.Parts["weights"], Cache: c.Parts["cache"], State: c.Parts["state"], Scratch: c.Parts["scratch"]},

@@ -32,8 +32,8 @@ func newHello(s *Screen) *hello {
 		widget.Inset(theme.XS, 0, 0, 0, h.greeting),
 		widget.Inset(0, 0, theme.L, 0, h.using),
 	)
-	for _, q := range t.Examples {
-		b := widget.NewButton(q, theme.Icon{}, widget.Plain, func() { s.send(q) })
+	for range t.Examples {
+		b := widget.NewButton("", theme.Icon{}, widget.Plain, nil)
 		h.examples = append(h.examples, b)
 		h.column.Add(widget.Fixed(0, 40, b))
 	}
@@ -60,7 +60,13 @@ func (h *hello) show() {
 		using = fmt.Sprintf(t.UsingF, m.Name)
 	}
 	h.using.SetText(using)
+	examples := t.Examples
+	if m.Sample {
+		examples = t.SampleExamples
+	}
 	for i, b := range h.examples {
+		b.Set(examples[i], theme.Icon{})
+		b.OnTap = func() { h.screen.send(examples[i]) }
 		widget.SetVisible(h.column.Objects[3+i], !none)
 		enable(b, ok)
 	}

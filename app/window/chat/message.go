@@ -3,6 +3,7 @@ package chat
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
@@ -170,7 +171,7 @@ func (a *answer) show(m Message, prompt *Progress) {
 	switch {
 	case thinking:
 		title = t.Thinking
-	case m.Thought > 0:
+	case m.Thought >= 50*time.Millisecond: // less would read 0.0 s
 		title = fmt.Sprintf(t.ThoughtF, live.Seconds(m.Thought))
 	}
 	a.thought.Trailing = theme.IconRight

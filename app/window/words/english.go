@@ -35,8 +35,9 @@ var English = Table{
 		"Write a Python function that counts words in a file",
 		"Give me three ideas for a rainy Sunday",
 	},
-	Placeholder: "Message Ingot",
-	Send:        "Send", Stop: "Stop",
+	SampleExamples: []string{"What can you do?", "What does brave mean?", "Which model should I load?"}, // what it was taught
+	Placeholder:    "Message Ingot",
+	Send:           "Send", Stop: "Stop",
 
 	Regenerate: "Answer again", Edit: "Edit", EditHint: "Edit and send again; what follows is replaced",
 	Thinking: "Thinking…", ThoughtF: "Thought for %s", Thought: "Thought",

@@ -27,7 +27,7 @@ type Table struct {
 	// Chat
 	NewChat, Untitled, Conversations, NoConversations, LoadingConversations             string
 	Greeting, GreetingNoModel, UsingF, PickModel, GetModel                              string
-	Examples                                                                            []string
+	Examples, SampleExamples                                                            []string
 	Placeholder, Send, Stop                                                             string
 	Regenerate, Edit, EditHint                                                          string
 	Thinking, ThoughtF, Thought                                                         string
