@@ -1,0 +1,76 @@
+package exec
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+
+	"ingot/engine/device"
+	"ingot/engine/plan"
+)
+
+// lane meets the others in every run: a runner that runs them one after the other never ends.
+type lane struct {
+	meet   *sync.WaitGroup
+	err    error
+	fault  any
+	runs   int
+	copies []int
+	closed bool
+}
+
+func (l *lane) Run(*device.Batch) error {
+	l.runs++
+	l.meet.Done()
+	l.meet.Wait()
+	if l.fault != nil {
+		panic(l.fault)
+	}
+	return l.err
+}
+
+func (l *lane) Logits(i int) []float32        { return []float32{float32(i)} }
+func (l *lane) Hidden(i int) []float32        { return []float32{float32(-i)} }
+func (l *lane) Value(plan.Loc, int) []float32 { return []float32{7} }
+func (l *lane) Indices(plan.Loc, int) []int32 { return []int32{8} }
+func (l *lane) CopySlot(from, to, cells int)  { l.copies = append(l.copies, from, to, cells) }
+func (l *lane) Memory() device.Memory         { return device.Memory{Weights: 1, Cache: 2} }
+func (l *lane) Close()                        { l.closed = true }
+
+func TestLanesRunAtOnce(t *testing.T) {
+	var meet sync.WaitGroup
+	lanes := []*lane{{meet: &meet}, {meet: &meet}, {meet: &meet}}
+	r := New(lanes[0], lanes[1], lanes[2])
+	run := func() error { meet.Add(3); return r.Run(&device.Batch{}) }
+	for range 5 {
+		if err := run(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	lanes[1].err = errors.New("broken")
+	if err := run(); err == nil || err.Error() != "broken" {
+		t.Error(err)
+	}
+	lanes[1].err, lanes[2].fault = nil, "fault"
+	if err := run(); err == nil || !strings.Contains(err.Error(), "lane: fault") || !strings.Contains(err.Error(), "exec_test.go") {
+		t.Errorf("a panic gives %v, expected its stack", err)
+	}
+	lanes[2].fault = nil
+	if err := run(); err != nil {
+		t.Errorf("after a panic: %v", err)
+	}
+	if r.Logits(3)[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(plan.Loc{}, 0)[0] != 7 || r.Indices(plan.Loc{}, 0)[0] != 8 {
+		t.Error("results are not lane 0's")
+	}
+	r.Copy(1, 2, 30)
+	if m := r.Memory(); len(m) != 3 || m[2].Total() != 3 {
+		t.Errorf("%+v", m)
+	}
+	r.Close()
+	for i, l := range lanes {
+		if !l.closed || l.runs != 8 || len(l.copies) != 3 {
+			t.Errorf("lane %d: %+v", i, l)
+		}
+	}
+}
