@@ -1,0 +1,101 @@
+//go:build linux && !headless
+
+package e2e
+
+import (
+	"image"
+	"os"
+	"syscall"
+	"time"
+)
+
+// Where the parts of the window are. The window fills its screen.
+
+// thread is where messages are: right of the sidebar, between the model's line and the composer.
+func thread(p picture) image.Rectangle { return image.Rect(236, 52, p.Rect.Max.X, p.Rect.Max.Y-100) }
+
+// composer is the line one writes in, with its button.
+func composer(p picture) image.Rectangle {
+	return image.Rect(236, p.Rect.Max.Y-96, p.Rect.Max.X, p.Rect.Max.Y-32)
+}
+
+// conversations is the list in the sidebar, below the button that begins a new one.
+func conversations(p picture) image.Rectangle { return image.Rect(0, 300, 231, p.Rect.Max.Y-32) }
+
+// dot is the mark at the left of the strip along the bottom.
+func dot(p picture) image.Rectangle { return image.Rect(8, p.Rect.Max.Y-28, 30, p.Rect.Max.Y) }
+
+// ready waits until a model is loaded.
+func (a *app) ready() {
+	a.Helper()
+	a.until("the model is loaded", func() bool { p := a.look(); return p.count(dot(p), good) > 20 })
+}
+
+// busy reports whether the button of the composer stops an answer. A caret has the same colour.
+func busy(p picture) bool { return p.count(composer(p), accent) > 200 }
+
+// ask types a question and watches the answer grow on a slow machine: the engine works for a moment and is then
+// held, while the screen is looked at. It returns how many marks the thread showed, each time that they were more.
+// It ends when the answer is complete, or has grown so many times; the engine is then still held.
+func (a *app) ask(question string, times int) []int {
+	a.Helper()
+	a.ready()
+	engine := a.engine()
+	a.send(engine, syscall.SIGSTOP)
+	a.write(a.T, question)
+	a.key(a.T, "Return")
+	a.until("the question is in the thread and waits", func() bool { p := a.look(); return p.count(thread(p), bubble) > 1000 && busy(p) })
+	return a.watch(engine, times)
+}
+
+func (a *app) watch(engine *os.Process, times int) []int {
+	a.Helper()
+	p := a.settled(a.T)
+	var growth []int
+	last, slice := p.ink(thread(p), page), 4*time.Millisecond
+	a.until("the answer is complete", func() bool {
+		a.send(engine, syscall.SIGCONT)
+		time.Sleep(slice)
+		a.send(engine, syscall.SIGSTOP)
+		p = a.settled(a.T)
+		n := p.ink(thread(p), page)
+		if n <= last+20 {
+			slice *= 2 // the machine is busy with other things
+			return !busy(p)
+		}
+		slice = 4 * time.Millisecond
+		growth, last = append(growth, n), n
+		return !busy(p) || len(growth) == times
+	})
+	if len(growth) != times {
+		a.send(engine, syscall.SIGCONT)
+	}
+	return growth
+}
+
+func (a *app) send(p *os.Process, s syscall.Signal) {
+	a.Helper()
+	if err := p.Signal(s); err != nil {
+		a.Fatalf("the engine, process %d: %v", p.Pid, err)
+	}
+}
+
+// openNewest clicks the first conversation of the list: the first text below the caption of its day.
+func (a *app) openNewest() {
+	a.Helper()
+	p := a.settled(a.T)
+	var rows []int // where texts begin
+	list, blank := conversations(p), true
+	for y := list.Min.Y; y < list.Max.Y; y++ {
+		empty := p.ink(image.Rect(list.Min.X, y, list.Max.X, y+1), sidebar) == 0
+		if blank && !empty {
+			rows = append(rows, y)
+		}
+		blank = empty
+	}
+	if len(rows) < 2 {
+		a.Fatalf("no conversation is listed: texts at %v", rows)
+	}
+	a.click(a.T, image.Pt(80, rows[1]+8))
+	a.until("the conversation is open", func() bool { p := a.look(); return p.count(conversations(p), chosen) > 1000 })
+}
