@@ -2,6 +2,8 @@ package engine
 
 import (
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"ingot/engine/cache"
 	"ingot/engine/chat"
@@ -107,6 +109,11 @@ func (a *answer) event(d chat.Delta) Event {
 
 // done ends the answer: what was held back comes out, then the result or the error.
 func (a *answer) done(st sched.Stats, err error) {
+	defer func() { // nobody else on this goroutine could, and the consumer waits
+		if p := recover(); p != nil {
+			a.out.close(fmt.Errorf("end of the answer: %v\n%s", p, debug.Stack()))
+		}
+	}()
 	switch {
 	case errors.Is(err, cache.ErrFull):
 		a.result.Reason = FinishLength

@@ -39,7 +39,8 @@ type Options struct {
 	TPS      int      // lanes a stage (-tps); 0: all cards in one stage
 	Split    string   // "", "none", "layer", "tensor" (-sm)
 	KV       string   // type of keys and values: "f16", "bf16" or "f32"; "": f16. f32 takes twice the memory
-	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB.
+	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB. Two are always
+	// kept, and no more than 256.
 	Snapshots int64
 	// Progress is called while weights load, with the share done, from the goroutine that called Open.
 	Progress func(float64)

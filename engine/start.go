@@ -22,6 +22,8 @@ const (
 	defaultSlots     = 1
 	defaultSnapshots = 256 << 20
 
+	interval = 512 // tokens between snapshots on the way; whole batches at least
+
 	maxContext = 1 << 30 // positions are 32-bit
 	maxUBatch  = 1 << 16
 	maxSlots   = 1 << 10
@@ -104,7 +106,7 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 	}
 	e.card = card
 	e.run = exec.New(lane)
-	so := sched.Options{Rows: rows, Outs: outs}
+	so := sched.Options{Rows: rows, Outs: outs, Interval: max(interval, rows)}
 	if o.Hook != nil {
 		so.Ran = (&hooked{run: e.run, kept: p.Kept, call: o.Hook}).ran
 	}

@@ -65,7 +65,11 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 	if err := c.room(&s); err != nil {
 		return nil, err
 	}
-	l := &cpuLane{plan: s.Plan, team: cpu.NewTeam(c.threads), program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
+	team, err := newTeam(c.threads)
+	if err != nil {
+		return nil, err
+	}
+	l := &cpuLane{plan: s.Plan, team: team, program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
 	for _, st := range s.States {
 		if st.Recurrent() {
 			l.planes = s.Planes
@@ -90,6 +94,22 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 		l.used.Weights += int64(len(w.Data))
 	}
 	return l, nil
+}
+
+// newTeam starts threads; the system may have none left.
+func newTeam(threads int) (t *cpu.Team, err error) {
+	defer func() {
+		switch p := recover().(type) {
+		case nil:
+		case error:
+			if err = p; !errors.Is(p, cpu.ErrThreads) {
+				panic(p)
+			}
+		default:
+			panic(p)
+		}
+	}()
+	return cpu.NewTeam(threads), nil
 }
 
 // room refuses what the machine's memory could never hold; less is a matter of how much of the context gets used,

@@ -87,7 +87,11 @@ func (s *Scheduler) compose() []part {
 			asked[i] = min(asked[i], (s.opt.Outs-len(parts)-len(readers)+alls)/alls)
 		}
 	}
-	for i, n := range share(s.opt.Rows-len(parts), asked) {
+	room := s.opt.Rows - len(parts)
+	if len(parts) > 0 {
+		room = min(room, s.patience())
+	}
+	for i, n := range share(room, asked) {
 		if n > 0 {
 			p := readers[i]
 			p.last = n == len(p.tokens) && (p.job != nil || p.feed.sink != nil)
@@ -97,6 +101,14 @@ func (s *Scheduler) compose() []part {
 	}
 	s.parts, s.read, s.asked = parts, readers, asked
 	return parts
+}
+
+// patience is how many rows of prompts those that write wait for: what half a second reads, by the last second's rate.
+func (s *Scheduler) patience() int {
+	const least = 32 // fewer would read the weights for too little
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return max(int(s.pre.rate(time.Now())/2), least)
 }
 
 // share divides room among those that ask: nobody gets more than it asked for, and nobody less than another that

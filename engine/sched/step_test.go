@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"ingot/engine/cache"
 	"ingot/engine/device"
@@ -71,6 +72,22 @@ func TestWritersComeFirstAndReadersShare(t *testing.T) {
 	newScript(t, tokens(3, 3), 100).place(s)
 	newScript(t, tokens(60, 4), 100).place(s)
 	expect(t, turns(s, l, 3), "0@6+1 1@0+5 2@0+3 3@0+4 [0 8]", "0@7+1 2@3+1 1@5+6 3@4+5 [0 1]", "0@8+1 2@4+1 1@11+6 3@9+5 [0 1]")
+}
+
+func TestWritersDoNotWaitLongForReaders(t *testing.T) {
+	l := newLane(2, 1000, 0, 200, 8)
+	s := l.still(t)
+	newScript(t, tokens(5, 1), 100).place(s)
+	turns(s, l, 2)
+	newScript(t, tokens(500, 2), 1).place(s)
+	s.pre = meter{}
+	expect(t, turns(s, l, 1), "0@6+1 1@0+32 [0]") // how fast reading is is not known
+	s.pre = meter{}
+	s.pre.add(time.Now(), time.Second, 160)
+	expect(t, turns(s, l, 1), "0@7+1 1@32+80 [0]")
+	s.finish(s.active[0], nil)
+	s.pre = meter{}
+	expect(t, turns(s, l, 1), "1@112+200 []") // nobody waits
 }
 
 func TestSingleTokensOfSessionsGoWithTheWriters(t *testing.T) {
