@@ -34,12 +34,12 @@ var (
 )
 
 // Sample returns the path of the sample model below dir, unpacking it when it is not there; dir is made when it
-// does not exist. The path holds a digest of the content, so another version of the model gets another path. Where
-// the file is there, only its size is looked at. Several processes may call it at once.
+// does not exist. The path holds a digest of the content, so another version of the model gets another path. A file
+// there that differs is written anew. Several processes may call it at once.
 func Sample(dir string) (path string, err error) {
 	dir = filepath.Join(dir, "sample-"+sampleSum[:12])
 	path = filepath.Join(dir, "ingot-sample-Q8_0.gguf")
-	if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() && st.Size() == int64(len(sample)) {
+	if there, err := os.ReadFile(path); err == nil && string(there) == sample {
 		return path, nil
 	}
 	if err := unpack(dir, path); err != nil {

@@ -18,7 +18,7 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	added := 0
+	added, failed := 0, false
 	for _, arg := range rest {
 		a, err := add(ctx, l, arg)
 		if ctx.Err() != nil {
@@ -26,6 +26,7 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 		}
 		if err != nil {
 			complain(env, err)
+			failed = true
 			continue
 		}
 		for _, f := range a.Failed {
@@ -33,14 +34,14 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 		}
 		for _, e := range a.Entries {
 			i := e.Info
-			fmt.Fprintf(env.Stdout, "added %s (%s, %s, %s)\n", e.Name, or(i.Architecture), or(i.Quantization), bytesText(i.FileBytes))
+			fmt.Fprintf(env.Stdout, "added %s (%s, %s, %s)\n", visible(e.Name), visible(or(i.Architecture)), or(i.Quantization), bytesText(i.FileBytes))
 			if i.Problem != "" {
-				fmt.Fprintf(env.Stderr, "ingot: %s cannot run here: %s\n", e.Name, i.Problem)
+				complain(env, fmt.Errorf("%s cannot run here: %s", e.Name, i.Problem))
 			}
 		}
 		added += len(a.Entries)
 	}
-	if added == 0 {
+	if added == 0 || failed {
 		return errReported
 	}
 	return nil

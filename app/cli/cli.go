@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"unicode"
 
 	"ingot/app/library"
 	"ingot/storage"
@@ -77,7 +78,12 @@ var (
 
 // Main runs a command line (without the program's name) and returns the exit code: 0 done, 1 failed, 2 not understood.
 func Main(ctx context.Context, env *Env, args []string) int {
+	out := &output{w: env.Stdout}
+	env.Stdout = out
 	err := dispatch(ctx, env, args)
+	if err == nil {
+		err = out.err
+	}
 	switch {
 	case err == nil, errors.Is(err, flag.ErrHelp):
 		return 0
@@ -114,9 +120,33 @@ func dispatch(ctx context.Context, env *Env, args []string) error {
 	return commands[i].run(ctx, env, rest)
 }
 
+// output remembers the first error of writing, so that a command whose result did not arrive does not succeed.
+type output struct {
+	w   io.Writer
+	err error
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	n, err := o.w.Write(p)
+	if err != nil && o.err == nil {
+		o.err = err
+	}
+	return n, err
+}
+
+// visible replaces control characters, which a file's name or metadata may hold, so that they do not act on a terminal.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
 // complain prints an error as one line of standard error.
 func complain(env *Env, err error) {
-	fmt.Fprintf(env.Stderr, "ingot: %s\n", strings.ReplaceAll(err.Error(), "\n", "; "))
+	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(err.Error(), "\n", "; ")))
 }
 
 // maxInput bounds what is read into memory from a file or standard input: a device or a pipe may never end.

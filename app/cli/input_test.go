@@ -3,8 +3,28 @@ package cli
 import (
 	"io"
 	"strings"
+	"syscall"
 	"testing"
 )
+
+func TestLostOutputIsAnError(t *testing.T) {
+	var said strings.Builder
+	env := &Env{Stdin: strings.NewReader(""), Stdout: full{}, Stderr: &said, Version: "1"}
+	if code := Main(t.Context(), env, []string{"help"}); code != 1 || !strings.Contains(said.String(), "no space left") {
+		t.Errorf("exit %d, %q", code, said.String())
+	}
+}
+
+// full is a disk without room.
+type full struct{}
+
+func (full) Write([]byte) (int, error) { return 0, syscall.ENOSPC }
+
+func TestControlCharactersDoNotReachTheTerminal(t *testing.T) {
+	if got := visible("a\x1b]0;x\x07\nb"); got != "a\ufffd]0;x\ufffd\ufffdb" {
+		t.Errorf("%q", got)
+	}
+}
 
 // endless is a stream like /dev/zero.
 type endless struct{ read int }

@@ -93,12 +93,12 @@ func printModels(w io.Writer, rows []modelRow) {
 		if r.Context > 0 {
 			context = fmt.Sprint(r.Context)
 		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", r.Name, or(r.Architecture), or(r.Quantization), bytesText(r.Size), countText(r.Parameters), context)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", visible(r.Name), visible(or(r.Architecture)), or(r.Quantization), bytesText(r.Size), countText(r.Parameters), context)
 	}
 	t.Flush()
 	for _, r := range rows {
 		if r.Problem != "" {
-			fmt.Fprintf(w, "%s: %s\n", r.Name, r.Problem)
+			fmt.Fprintf(w, "%s: %s\n", visible(r.Name), visible(r.Problem))
 		}
 	}
 }
@@ -111,7 +111,7 @@ func printFound(w io.Writer, rows []modelRow) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "IN OTHER STORES\tSTORE\tSIZE")
 	for _, r := range rows {
-		fmt.Fprintf(t, "%s\t%s\t%s\n", r.Name, r.Source, bytesText(r.Size))
+		fmt.Fprintf(t, "%s\t%s\t%s\n", visible(r.Name), r.Source, bytesText(r.Size))
 	}
 	t.Flush()
 }

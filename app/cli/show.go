@@ -159,7 +159,9 @@ func reportWith(r *modelReport, c *engine.Contents, metadata, tensors bool) any 
 
 func printReport(w io.Writer, r *modelReport) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	line := func(name, format string, args ...any) { fmt.Fprintf(t, "%s\t%s\n", name, fmt.Sprintf(format, args...)) }
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(t, "%s\t%s\n", name, visible(fmt.Sprintf(format, args...)))
+	}
 	line("name", "%s", r.Name)
 	line("file", "%s", r.Path)
 	if len(r.Parts) > 1 {
@@ -199,7 +201,7 @@ func printTensors(w io.Writer, tensors []engine.TensorInfo) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "TENSOR\tTYPE\tSHAPE\tSIZE")
 	for _, x := range tensors {
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", x.Name, x.Type, strings.Trim(strings.ReplaceAll(fmt.Sprint(x.Shape), " ", " x "), "[]"), bytesText(x.Bytes))
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", visible(x.Name), x.Type, strings.Trim(strings.ReplaceAll(fmt.Sprint(x.Shape), " ", " x "), "[]"), bytesText(x.Bytes))
 	}
 	t.Flush()
 }

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"ingot/storage"
 )
@@ -30,6 +32,9 @@ func (l *Library) Add(ctx context.Context, path string) (Added, error) {
 	if err != nil {
 		return Added{}, err
 	}
+	if !utf8.ValidString(abs) {
+		return Added{}, fmt.Errorf("add %q: %w", path, ErrName)
+	}
 	st, err := os.Stat(abs)
 	if err != nil {
 		return Added{}, fmt.Errorf("add %s: %w", path, cause(err))
@@ -45,7 +50,13 @@ func (l *Library) Add(ctx context.Context, path string) (Added, error) {
 	var all [][]string
 	var failed []Failure
 	err = walkModels(ctx, abs, 0,
-		func(parts []string, _ int64) { all = append(all, parts) },
+		func(parts []string, _ int64) {
+			if !utf8.ValidString(parts[0]) {
+				failed = append(failed, Failure{strings.ToValidUTF8(parts[0], "\uFFFD"), ErrName})
+				return
+			}
+			all = append(all, parts)
+		},
 		func(p string, err error) { failed = append(failed, Failure{p, cause(err)}) })
 	if err != nil {
 		return Added{}, err

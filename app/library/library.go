@@ -25,6 +25,8 @@ var (
 	ErrMissing = errors.New("the model's file is gone")
 	// ErrNoModels is returned when a folder that is added holds no model.
 	ErrNoModels = errors.New("no GGUF model in this folder")
+	// ErrName is returned when a file's name is not valid UTF-8: the library could not find it again.
+	ErrName = errors.New("the file's name is not valid UTF-8; rename it first")
 	// ErrSample is returned when the sample model is to be removed; it is part of the program.
 	ErrSample = errors.New("the sample model is part of Ingot")
 )

@@ -142,8 +142,11 @@ func (o *object) integer(name string, low, high int64) *int64 {
 		o.fail(name, "%s", err)
 		return nil
 	case n < low || n > high:
-		if high == math.MaxInt64 || high == math.MaxInt32 {
+		open := high == math.MaxInt64 || high == math.MaxInt32
+		if open && n < low {
 			o.fail(name, "must be at least %d, got %s", low, value)
+		} else if open {
+			o.fail(name, "must be at most %d, got %s", high, value)
 		} else {
 			o.fail(name, "must be between %d and %d, got %s", low, high, value)
 		}

@@ -280,3 +280,10 @@ func FuzzParse(f *testing.F) {
 		_, _ = ParseListen(body)
 	})
 }
+
+func TestTooLargeNamesTheUpperLimit(t *testing.T) {
+	_, err := ParseChat([]byte(`{"messages":[{"role":"user","content":"hi"}],"max_tokens":2147483648}`))
+	if err == nil || !strings.Contains(err.Error(), "must be at most 2147483647") {
+		t.Errorf("%v", err)
+	}
+}

@@ -127,6 +127,9 @@ func (s *Server) ListenPublic(r openai.ListenRequest) (openai.Listener, error) {
 	if host == "" || host == "localhost" {
 		host = "127.0.0.1"
 	}
+	if r.Port < 0 || r.Port > 65535 {
+		return openai.Listener{}, listenError(400, "bad_address", fmt.Sprintf("port %d is none: ports go from 0 to 65535", r.Port))
+	}
 	addr, err := net.ResolveTCPAddr("tcp", net.JoinHostPort(host, strconv.Itoa(r.Port)))
 	if err != nil {
 		return openai.Listener{}, listenError(400, "bad_address", fmt.Sprintf("%q is no address of this machine: %s", r.Host, err))

@@ -50,6 +50,8 @@ func TestHostileTemplates(t *testing.T) {
 		{"format width", "{{ '{:>2000000000}'.format(1) }}", "memory"},
 		{"format precision", "{{ '{:.2000000000f}'.format(1) }}", "memory"},
 		{"center", "{{ 'a'.center(10**12) }}", "memory"},
+		{"center just over", "{{ 'a'.center(10**9) }}", "memory"},
+		{"ljust at the budget", "{{ 'a'.ljust(268435456) }}", "memory"},
 		{"center filter", "{{ 'a'|center(10**12) }}", "memory"},
 		{"ljust", "{{ 'a'.ljust(10**12) }}", "memory"},
 		{"zfill", "{{ 'a'.zfill(10**12) }}", "memory"},

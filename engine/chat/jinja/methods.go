@@ -189,7 +189,10 @@ func padded(f func(s string, fill string, missing int64) string) builtin {
 		if n <= 0 {
 			return self
 		}
-		r.alloc(min(n, r.maxMemory) * int64(len(fill)))
+		if n > r.maxMemory {
+			r.over("memory", r.maxMemory)
+		}
+		r.alloc(2 * n * int64(len(fill))) // the padding, and the text it is put into
 		return like(self, r.str(f(s, fill, n)))
 	}}
 }
