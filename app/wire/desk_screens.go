@@ -166,6 +166,7 @@ type deskServer struct {
 	mu    sync.Mutex
 	state serverscreen.State
 	seq   int64 // of the log
+	ready bool  // a model is loaded
 }
 
 func newDeskServer(d *deskEngine) *deskServer {
@@ -177,6 +178,14 @@ func newDeskServer(d *deskEngine) *deskServer {
 		if st.Phase == live.None || st.Phase == live.Failed {
 			s.update(func(v *serverscreen.State) { v.On, v.Address, v.Model = false, "", "" })
 		}
+		ready := st.Phase == live.Ready || st.Phase == live.Answering
+		s.mu.Lock()
+		changed := ready != s.ready
+		s.ready = ready
+		s.mu.Unlock()
+		if changed { // a model can be named that could not before
+			s.Send(struct{}{})
+		}
 	})
 	go s.follow()
 	return s
@@ -187,6 +196,9 @@ func (s *deskServer) State() serverscreen.State {
 	defer s.mu.Unlock()
 	st := s.state
 	st.Requests = slices.Clone(st.Requests)
+	if st.Model == "" && s.running() != "" {
+		st.Model = s.desk.serving() // what clients will name
+	}
 	return st
 }
 

@@ -4,6 +4,8 @@ package wire
 
 import (
 	"context"
+	"io"
+	"log"
 	"os"
 	"runtime"
 
@@ -62,6 +64,8 @@ func (h *house) window(ctx context.Context) error {
 			p.Update(func(s *prefs.Settings) { s.Window.Width, s.Window.Height = at.Width, at.Height })
 		},
 	})
+	// The toolkit reads its own preferences while it writes them at the end, and complains of an empty file.
+	a.Lifecycle().SetOnStopped(func() { log.SetOutput(io.Discard) })
 	context.AfterFunc(ctx, func() { fyne.Do(a.Quit) })
 	// The chosen model loads while the window opens, so that the first question need not wait for it.
 	go desk.need(ctx, "")

@@ -178,7 +178,7 @@ func start(t *testing.T, sc *screen, h home) *app {
 		}
 		a.log.Close()
 	})
-	a.until("the window is drawn", func() bool { return sc.look().share(whole, sidebar) > 0.02 })
+	a.until("the window is drawn", func() bool { return sc.look().colours() > 20 })
 	t.Logf("from start to a drawn window: %v", time.Since(began).Round(time.Millisecond))
 	sc.focus(t)
 	return a

@@ -6,7 +6,6 @@ import (
 	"image"
 	"image/color"
 	"strings"
-	"syscall"
 	"testing"
 
 	"ingot/storage"
@@ -22,8 +21,7 @@ func TestEngineKilled(t *testing.T) {
 
 	a := start(t, sc, h)
 	first := a.engine()
-	growth := a.ask(question, 8)
-	a.send(first, syscall.SIGKILL)
+	growth := a.cut(question, 6)
 	box := a.trouble()
 	sc.save(t, "killed-1-sentence")
 	p := sc.look()
@@ -40,31 +38,51 @@ func TestEngineKilled(t *testing.T) {
 	a.quit()
 	checkTalk(t, h.talks(t), question, want)
 
-	a = start(t, sc, h)
-	a.ask(question, 8)
-	a.send(a.engine(), syscall.SIGKILL)
-	a.trouble()
-	a.quit()
-	broken := h.talks(t)[0].messages[1]
-	so := strings.TrimSpace(broken.Content)
-	t.Logf("on disk after the window was closed: %s, %q, %q", broken.State, so, broken.Error)
-	if broken.State != storage.StateError || so == "" || so == want || !strings.HasPrefix(want, so) {
-		t.Errorf("on disk: %s, %q, expected an error and the beginning of %q", broken.State, so, want)
-	}
-	if !strings.Contains(broken.Error, "killed") || strings.Count(broken.Error, ".") != 1 {
-		t.Errorf("on disk: %q, expected a sentence that says that the engine was killed", broken.Error)
-	}
+}
 
-	a = start(t, sc, h)
-	a.ready()
-	a.openNewest()
-	box = a.trouble()
-	sc.save(t, "killed-3-restart")
-	a.goOn(box)
-	sc.save(t, "killed-4-went-on")
+// The same when the window is closed instead, in the thoughts or in the answer: what there is lies on disk, and a click
+// goes on after the next start.
+func TestEngineKilledAndClosed(t *testing.T) {
+	const question = "Count from 1 to 20"
+	sc := newScreen(t, 1100, 740)
+	h := newHome(t, nil)
+	a := start(t, sc, h)
+	a.ask(question, 0)
 	a.quit()
-	all := h.talks(t)
-	checkTalk(t, all[:1], question, want)
+	whole := h.talks(t)[0].messages[1]
+	for _, c := range []struct {
+		name  string
+		times int // that the thread has grown when the engine is killed
+	}{{"thinking", 1}, {"answering", 6}} {
+		t.Run(c.name, func(t *testing.T) {
+			a := start(t, sc, h)
+			a.cut(question, c.times)
+			a.trouble()
+			a.quit()
+			broken := h.talks(t)[0].messages[1]
+			t.Logf("on disk after the window was closed: %s, %q, %q, %q", broken.State, broken.Reasoning, broken.Content, broken.Error)
+			if broken.State != storage.StateError || broken.Reasoning == "" || broken.Reasoning+broken.Content == whole.Reasoning+whole.Content ||
+				!strings.HasPrefix(whole.Reasoning+whole.Content, broken.Reasoning+broken.Content) {
+				t.Errorf("on disk: %s, %q %q, expected an error and the beginning of %q %q", broken.State, broken.Reasoning, broken.Content, whole.Reasoning, whole.Content)
+			}
+			if !strings.Contains(broken.Error, "killed") || strings.Count(broken.Error, ".") != 1 {
+				t.Errorf("on disk: %q, expected a sentence that says that the engine was killed", broken.Error)
+			}
+
+			a = start(t, sc, h)
+			a.ready()
+			a.openNewest()
+			box := a.trouble()
+			sc.save(t, "killed-"+c.name+"-1-restart")
+			a.goOn(box)
+			sc.save(t, "killed-"+c.name+"-2-went-on")
+			a.quit()
+			checkTalk(t, h.talks(t)[:1], question, strings.TrimSpace(whole.Content))
+			if m := h.talks(t)[0].messages[1]; m.Reasoning != whole.Reasoning {
+				t.Errorf("on disk: the thoughts %q, expected %q", m.Reasoning, whole.Reasoning)
+			}
+		})
+	}
 }
 
 // trouble waits for the sentence about what went wrong and returns the place of its box.

@@ -18,6 +18,9 @@ var (
 	chosen  = color.NRGBA{0xEA, 0xE7, 0xE2, 255} // the open conversation in the list
 )
 
+// goodDark is good in the dark palette.
+var goodDark = color.NRGBA{0x74, 0xC2, 0x91, 255}
+
 // picture is what a screen showed.
 type picture struct{ *image.NRGBA }
 

@@ -119,7 +119,7 @@ func (s *screen) look() picture {
 func (s *screen) settled(t *testing.T) picture {
 	t.Helper()
 	last, since := s.look(), time.Now()
-	for deadline := time.Now().Add(patience); time.Since(since) < 700*time.Millisecond; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Since(since) < 500*time.Millisecond; time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the screen did not stand still within %v", patience)
 		}

@@ -48,11 +48,14 @@ func (a *app) ask(question string, times int) []int {
 	return a.watch(engine, times)
 }
 
+// pace is how long a held engine works at first, enough for a token or two.
+const pace = 2 * time.Millisecond
+
 func (a *app) watch(engine *os.Process, times int) []int {
 	a.Helper()
 	p := a.settled(a.T)
 	var growth []int
-	last, slice := p.ink(thread(p), page), 4*time.Millisecond
+	last, slice := p.ink(thread(p), page), pace
 	a.until("the answer is complete", func() bool {
 		a.send(engine, syscall.SIGCONT)
 		time.Sleep(slice)
@@ -60,10 +63,10 @@ func (a *app) watch(engine *os.Process, times int) []int {
 		p = a.settled(a.T)
 		n := p.ink(thread(p), page)
 		if n <= last+20 {
-			slice *= 2 // the machine is busy with other things
+			slice += pace // the machine is busy with other things
 			return !busy(p)
 		}
-		slice = 4 * time.Millisecond
+		slice = max(slice/2, pace)
 		growth, last = append(growth, n), n
 		return !busy(p) || len(growth) == times
 	})
@@ -80,14 +83,38 @@ func (a *app) send(p *os.Process, s syscall.Signal) {
 	}
 }
 
-// openNewest clicks the first conversation of the list: the first text below the caption of its day.
+// cut asks a question and kills the engine once the answer has grown so many times on the screen.
+func (a *app) cut(question string, times int) (growth []int) {
+	a.Helper()
+	for range 5 {
+		engine := a.engine()
+		growth = a.ask(question, times)
+		if busy(a.look()) {
+			a.send(engine, syscall.SIGKILL)
+			return growth
+		}
+		a.Logf("the answer was complete before it had grown %d times: %v", times, growth)
+		a.key(a.T, "ctrl+n")
+	}
+	a.Fatal("no answer could be caught in its middle")
+	return nil
+}
+
+// openNewest clicks the first conversation of the list.
 func (a *app) openNewest() {
 	a.Helper()
-	p := a.settled(a.T)
+	a.openFirst(a.settled(a.T))
+	a.until("the conversation is open", func() bool { p := a.look(); return p.count(conversations(p), chosen) > 1000 })
+}
+
+// openFirst clicks the first text below the caption of its day.
+func (a *app) openFirst(p picture) {
+	a.Helper()
 	var rows []int // where texts begin
 	list, blank := conversations(p), true
+	ground := p.NRGBAAt(2, list.Min.Y)
 	for y := list.Min.Y; y < list.Max.Y; y++ {
-		empty := p.ink(image.Rect(list.Min.X, y, list.Max.X, y+1), sidebar) == 0
+		empty := p.ink(image.Rect(list.Min.X, y, list.Max.X, y+1), ground) == 0
 		if blank && !empty {
 			rows = append(rows, y)
 		}
@@ -97,5 +124,4 @@ func (a *app) openNewest() {
 		a.Fatalf("no conversation is listed: texts at %v", rows)
 	}
 	a.click(a.T, image.Pt(80, rows[1]+8))
-	a.until("the conversation is open", func() bool { p := a.look(); return p.count(conversations(p), chosen) > 1000 })
 }

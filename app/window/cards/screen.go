@@ -166,7 +166,11 @@ func (d *device) show(c live.Card, st live.State) {
 		extra = append(extra, fmt.Sprintf(t.LoadF, c.Load*100))
 	}
 	if c.CPU && st.Level != "" {
-		extra = append(extra, st.Level, fmt.Sprintf(t.ThreadsF, st.Threads))
+		for _, s := range []string{fmt.Sprintf(t.ThreadsF, st.Threads), st.Level} {
+			if !strings.Contains(c.Description, s) { // what the card says of itself already
+				extra = append(extra, s)
+			}
+		}
 	}
 	d.extra.Set(strings.Join(extra, "  ·  "))
 }

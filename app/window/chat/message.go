@@ -269,6 +269,9 @@ func newTrouble(restart func()) *trouble {
 func (tr *trouble) show(m Message) {
 	t := words.T()
 	text, button := m.Problem, t.TryAgain
+	if m.Text != "" || m.Reasoning != "" {
+		button = t.GoOn
+	}
 	switch {
 	case m.State == Partial:
 		text, button = t.ClosedEarly, t.GoOn

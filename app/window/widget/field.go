@@ -57,7 +57,7 @@ func Box(f *Field) *fyne.Container {
 		}
 		panel.Refresh()
 	}
-	return Stack(panel, Inset(-2-caretWidth, 2, -2-caretWidth, 2, Bare(f.self)))
+	return Stack(panel, Inset(-2, 2, -2, 2, Bare(f.self)))
 }
 
 // Bare shows an entry without a box of its own.
