@@ -106,9 +106,9 @@ func TestContextEndsTheJob(t *testing.T) {
 }
 
 func TestCancelledWhileItWaitsForASlot(t *testing.T) {
-	l := newLane(1, 1000, 0, 8, 8).gated()
+	l := newLane(1, 100000, 0, 8, 8).gated()
 	s := l.start(t)
-	long := newScript(t, tokens(20, 1), 500).submit(s)
+	long := newScript(t, tokens(20, 1), 90000).submit(s) // outlasts whatever the goroutines below take to start
 	<-l.enter
 	waiting, last := newScript(t, tokens(20, 2), 3), newScript(t, tokens(20, 3), 1)
 	go waiting.submit(s)

@@ -30,7 +30,7 @@ func TestCoalescerDrawsAtMostTwentyTimesASecond(t *testing.T) {
 		t.Errorf("%d draws in half a second, want at most 12", n)
 	}
 	for i := 1; i < len(at); i++ {
-		if d := at[i].Sub(at[i-1]); d < drawEvery-5*time.Millisecond {
+		if d := at[i].Sub(at[i-1]); d < drawEvery*3/4 { // one draw may have been held up, the next be on time
 			t.Errorf("draws %d and %d are %v apart", i-1, i, d)
 		}
 	}

@@ -5,15 +5,17 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"testing"
 	"time"
 )
 
 // repoRoot is the folder that holds go.mod.
 func repoRoot(t testing.TB) string {
-	_, file, _, _ := runtime.Caller(0)
-	for dir := filepath.Dir(file); ; dir = filepath.Dir(dir) {
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := here; ; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return dir
 		}
