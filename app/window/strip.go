@@ -15,10 +15,11 @@ import (
 	"ingot/app/window/words"
 )
 
+const stripHeight float32 = 30
+
 const (
-	stripHeight float32 = 30
-	sparkBars           = 30 // one a second
-	maxBars             = 8  // cards drawn; more would not be told apart
+	sparkBars = 30 // one a second
+	maxBars   = 8  // cards drawn; more would not be told apart
 )
 
 // strip tells what the engine does: model and state, speed with a graph, context, and the memory of every card.

@@ -114,7 +114,6 @@ func (l *lane) Close()                        { l.closed++ }
 func (l *lane) options() Options              { return Options{Rows: l.rows, Outs: l.outs, Interval: 16} }
 func (l *lane) pool() *cache.Pool             { return cache.New(len(l.cells), len(l.cells[0]), len(l.planes)) }
 func (l *lane) start(t *testing.T) *Scheduler { return l.startWith(t, l.options()) }
-func (l *lane) runs() (n int)                 { l.mu.Lock(); defer l.mu.Unlock(); return len(l.batches) }
 func (l *lane) startWith(t *testing.T, o Options) *Scheduler {
 	s := New(exec.New(l), l.pool(), o)
 	t.Cleanup(s.Close)
