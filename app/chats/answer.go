@@ -61,12 +61,16 @@ func (s *Service) Regenerate(id, answer storage.ID, model string) (*Draft, error
 	})
 }
 
-// Continue goes on with an answer that ended early. The draft begins with its text.
+// Continue goes on with an answer that ended early. The draft begins with its text; thoughts that led to none are
+// thought anew.
 func (s *Service) Continue(id, answer storage.ID) (*Draft, error) {
 	return s.begin(id, func(tx *storage.Tx, c *storage.Conversation) (storage.Message, error) {
 		old, err := tx.Message(id, answer)
 		if err == nil && (old.Role != "assistant" || answer != c.Leaf) {
 			err = ErrWrongMessage
+		}
+		if old.Content == "" {
+			old.Reasoning, old.Thought = "", 0
 		}
 		old.State, old.Error = storage.StateWriting, ""
 		return old, err

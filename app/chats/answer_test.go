@@ -136,6 +136,13 @@ func TestWaysToEnd(t *testing.T) {
 			t.Errorf("stopped: %+v", m)
 		}
 		d = must[*Draft](t)(s.Regenerate(id, m.ID, "m"))
+		d.Append("", "The user")
+		no(t, d.Fail(errors.New("the engine stopped: out of memory")))
+		d = must[*Draft](t)(s.Continue(id, d.Message().ID))
+		d.Append("", "The user asks")
+		if p := must[Thread](t)(s.Get(id)).Path; p[1].Content != "" || p[1].Reasoning != "The user asks" {
+			t.Errorf("continued from thoughts: %+v", p)
+		}
 		d.Append("closing", "")
 		no(t, s.Close())
 		if m := crashed(t, path, id); m.State != storage.StatePartial || m.Content != "closing" {

@@ -75,13 +75,13 @@ func (p picture) colours() int {
 	return len(seen)
 }
 
-// differs counts the pixels that are not the same in two pictures.
-func (p picture) differs(q picture) int {
+// differs counts the pixels of a place that are not the same in two pictures.
+func (p picture) differs(q picture, r image.Rectangle) int {
 	if p.Rect != q.Rect {
 		return p.Rect.Dx() * p.Rect.Dy()
 	}
 	n := 0
-	p.each(whole, func(x, y int, c color.NRGBA) {
+	p.each(r, func(x, y int, c color.NRGBA) {
 		if c != q.NRGBAAt(x, y) {
 			n++
 		}

@@ -123,7 +123,7 @@ func (s *screen) settled(t *testing.T) picture {
 		if time.Now().After(deadline) {
 			t.Fatalf("the screen did not stand still within %v", patience)
 		}
-		if now := s.look(); now.differs(last) > 200 {
+		if now := s.look(); now.differs(last, whole) > 200 {
 			last, since = now, time.Now()
 		}
 	}

@@ -45,7 +45,7 @@ func TestScreens(t *testing.T) {
 				a.until("there is something on the screen "+screen, func() bool {
 					p := sc.look()
 					ground := p.NRGBAAt(main.Max.X-8, main.Min.Y)
-					return p.ink(main, ground) > 1500 && (i == 0 || p.differs(before) > 2000)
+					return p.ink(main, ground) > 1500 && (i == 0 || p.differs(before, whole) > 2000)
 				})
 				t.Logf("%s: drawn after %v", screen, time.Since(pressed).Round(time.Millisecond))
 				before = sc.settled(t)

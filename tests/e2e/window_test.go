@@ -35,8 +35,8 @@ func (a *app) ready() {
 func busy(p picture) bool { return p.count(composer(p), accent) > 200 }
 
 // ask types a question and watches the answer grow on a slow machine: the engine works for a moment and is then
-// held, while the screen is looked at. It returns how many marks the thread showed, each time that they were more.
-// It ends when the answer is complete, or has grown so many times; the engine is then still held.
+// held, while the screen is looked at. It returns how many marks the thread showed, each time that it had changed.
+// It ends when the answer is complete, or has changed so many times; the engine is then still held.
 func (a *app) ask(question string, times int) []int {
 	a.Helper()
 	a.ready()
@@ -48,32 +48,32 @@ func (a *app) ask(question string, times int) []int {
 	return a.watch(engine, times)
 }
 
-// pace is how long a held engine works at first, enough for a token or two.
+// pace is how long a held engine works at a time: a token or two, on a machine that has nothing else to do.
 const pace = 2 * time.Millisecond
 
 func (a *app) watch(engine *os.Process, times int) []int {
 	a.Helper()
-	p := a.settled(a.T)
-	var growth []int
-	last, slice := p.ink(thread(p), page), pace
+	last := a.settled(a.T)
+	var steps []int
+	slice := pace
 	a.until("the answer is complete", func() bool {
 		a.send(engine, syscall.SIGCONT)
 		time.Sleep(slice)
 		a.send(engine, syscall.SIGSTOP)
-		p = a.settled(a.T)
-		n := p.ink(thread(p), page)
-		if n <= last+20 {
-			slice += pace // the machine is busy with other things
+		time.Sleep(100 * time.Millisecond) // for the window to draw what came
+		p := a.look()
+		if p.differs(last, thread(p)) < 20 {
+			slice = min(slice+pace/4, 5*pace)
 			return !busy(p)
 		}
-		slice = max(slice/2, pace)
-		growth, last = append(growth, n), n
-		return !busy(p) || len(growth) == times
+		slice = pace
+		steps, last = append(steps, p.ink(thread(p), page)), p
+		return !busy(p) || len(steps) == times
 	})
-	if len(growth) != times {
+	if len(steps) != times {
 		a.send(engine, syscall.SIGCONT)
 	}
-	return growth
+	return steps
 }
 
 func (a *app) send(p *os.Process, s syscall.Signal) {
@@ -83,17 +83,17 @@ func (a *app) send(p *os.Process, s syscall.Signal) {
 	}
 }
 
-// cut asks a question and kills the engine once the answer has grown so many times on the screen.
-func (a *app) cut(question string, times int) (growth []int) {
+// cut asks a question and kills the engine once the answer has changed so many times on the screen.
+func (a *app) cut(question string, times int) (steps []int) {
 	a.Helper()
 	for range 5 {
 		engine := a.engine()
-		growth = a.ask(question, times)
+		steps = a.ask(question, times)
 		if busy(a.look()) {
 			a.send(engine, syscall.SIGKILL)
-			return growth
+			return steps
 		}
-		a.Logf("the answer was complete before it had grown %d times: %v", times, growth)
+		a.Logf("the answer was complete before it had changed %d times: %v", times, steps)
 		a.key(a.T, "ctrl+n")
 	}
 	a.Fatal("no answer could be caught in its middle")

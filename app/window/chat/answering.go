@@ -56,13 +56,12 @@ func (s *Screen) restart() {
 	}
 	m, _ := s.picked()
 	last := s.messages[n-1]
-	kind := Continue
-	if last.Text == "" && last.Reasoning == "" {
-		kind = Again
+	if last.Text == "" { // it thinks anew
+		last.Reasoning, last.Thought = "", 0
 	}
 	s.messages = s.messages[:n-1]
 	s.feed.SetLen(n - 1)
-	s.start(Ask{Kind: kind, Conversation: s.current, Message: last.ID, Model: m.ID, Reasoning: s.reasoning},
+	s.start(Ask{Kind: Continue, Conversation: s.current, Message: last.ID, Model: m.ID, Reasoning: s.reasoning},
 		Message{ID: last.ID, Model: m.Name, Text: last.Text, Reasoning: last.Reasoning, Thought: last.Thought, Siblings: last.Siblings, Index: last.Index},
 		last.Gone)
 }

@@ -269,7 +269,7 @@ func newTrouble(restart func()) *trouble {
 func (tr *trouble) show(m Message) {
 	t := words.T()
 	text, button := m.Problem, t.TryAgain
-	if m.Text != "" || m.Reasoning != "" {
+	if m.Text != "" {
 		button = t.GoOn
 	}
 	switch {
