@@ -3,6 +3,7 @@
 package e2e
 
 import (
+	"os"
 	"strings"
 	"testing"
 
@@ -33,6 +34,9 @@ func TestConversation(t *testing.T) {
 	sc.settled(t)
 	sc.save(t, "conversation-2-answer")
 	a.quit()
+	if said, err := os.ReadFile(a.log.Name()); err != nil || len(said) > 0 {
+		t.Errorf("the program wrote %q, %v", said, err)
+	}
 
 	want := h.answer(t, question)
 	checkTalk(t, h.talks(t), question, want)

@@ -15,6 +15,7 @@ var (
 	warning = color.NRGBA{0xFB, 0xF0, 0xDA, 255} // behind the sentence about what went wrong
 	good    = color.NRGBA{0x2B, 0x7A, 0x4B, 255} // a model is loaded
 	accent  = color.NRGBA{0xB0, 0x53, 0x2A, 255}
+	faint   = color.NRGBA{0xA8, 0xA2, 0x9A, 255} // a switch that is off
 	chosen  = color.NRGBA{0xEA, 0xE7, 0xE2, 255} // the open conversation in the list
 )
 

@@ -38,7 +38,9 @@ func TestScreens(t *testing.T) {
 				switch screen {
 				case "conversation":
 					sc.key(t, "ctrl+1")
-					a.openFirst(sc.settled(t))
+					p := sc.settled(t)
+					pressed = time.Now()
+					a.openFirst(p)
 				default:
 					sc.key(t, fmt.Sprintf("ctrl+%d", i+1))
 				}

@@ -66,6 +66,8 @@ func Rate(v float64) string {
 // Seconds writes a duration: 0.8 s, 14 s, 2 min 5 s.
 func Seconds(d time.Duration) string {
 	switch s := d.Seconds(); {
+	case d > 0 && s < 0.1:
+		return fmt.Sprintf("%.0f ms", max(1000*s, 1))
 	case s < 10:
 		return fmt.Sprintf("%.1f s", s)
 	case s < 60:
