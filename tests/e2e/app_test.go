@@ -158,6 +158,7 @@ func start(t *testing.T, sc *screen, h home) *app {
 	}
 	a.cmd.Env = append(a.cmd.Env, "DISPLAY="+sc.name)
 	a.cmd.Stdout, a.cmd.Stderr = a.log, a.log
+	a.cmd.SysProcAttr = endsWithTest
 	began := time.Now()
 	if err := a.cmd.Start(); err != nil {
 		t.Fatal(err)

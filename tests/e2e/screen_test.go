@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -22,6 +23,9 @@ type screen struct {
 	name  string // as in DISPLAY
 	frame string // what is on it, in the format of xwd
 }
+
+// endsWithTest ends a process with the test, also where the test is killed.
+var endsWithTest = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 
 // newScreen starts an X server, which ends with the test.
 func newScreen(t *testing.T, width, height int) *screen {
@@ -44,6 +48,7 @@ func newScreen(t *testing.T, width, height int) *screen {
 	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", fmt.Sprintf("%dx%dx24", width, height), "-dpi", "96",
 		"-nolisten", "tcp", "-noreset", "-fbdir", dir)
 	cmd.ExtraFiles = []*os.File{w}
+	cmd.SysProcAttr = endsWithTest
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
