@@ -59,8 +59,8 @@ type kvCache struct {
 	heads, cells, size int // size: bytes of a row
 }
 
-// Load allocates caches and the arena and compiles the plan. Weights are read where they are mapped; the few that
-// kernels need in f32 are copied.
+// Load allocates caches and the arena, repacks weights and compiles the plan. Weights that are not repacked are read
+// where they are mapped; the few that kernels need in f32 are copied.
 func (c *CPU) Load(s Spec) (_ Lane, err error) {
 	if err := c.room(&s); err != nil {
 		return nil, err
@@ -81,9 +81,14 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 			l.Close()
 		}
 	}()
-	b := cpuBuild{lane: l, spec: s, card: c, vectors: map[int]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}}
+	b := cpuBuild{lane: l, spec: s, card: c, vectors: map[int]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}, packed: map[int]unsafe.Pointer{}}
 	if err := b.allocate(); err != nil {
 		return nil, err
+	}
+	if s.Repack {
+		if err := b.repack(); err != nil {
+			return nil, err
+		}
 	}
 	for i := range s.Plan.Steps {
 		if err := b.step(&s.Plan.Steps[i]); err != nil {
@@ -220,6 +225,7 @@ type cpuBuild struct {
 	scratch unsafe.Pointer // of attention
 	vectors map[int]unsafe.Pointer
 	freqs   map[*graph.Rope]rotation
+	packed  map[int]unsafe.Pointer // repacked weights, by weight ID
 }
 
 type kvPart struct{ k, v unsafe.Pointer }
@@ -300,18 +306,13 @@ func PlaneBytes(s *graph.State) int64 {
 
 func (b *cpuBuild) at(l plan.Loc) unsafe.Pointer { return b.lane.arena.At(l.Off) }
 
-// packed is a weight where it lies.
-func (b *cpuBuild) packed(w *graph.Weight) (unsafe.Pointer, tensor.Type) {
-	d := b.spec.Weights[w.ID]
-	return unsafe.Pointer(unsafe.SliceData(d.Data)), d.Type
-}
-
 // vector is a weight in f32, copied where it is stored otherwise or not aligned for floats.
 func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 	if p, ok := b.vectors[w.ID]; ok {
 		return p, nil
 	}
-	p, t := b.packed(w)
+	d := b.spec.Weights[w.ID]
+	p, t := unsafe.Pointer(unsafe.SliceData(d.Data)), d.Type
 	if t != tensor.F32 || uintptr(p)%4 != 0 {
 		n, err := tensor.Elements(w.Shape)
 		if err != nil {
@@ -321,7 +322,7 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := cpu.Dequantize(cpu.Type(t), b.spec.Weights[w.ID].Data, m.Float32s()); err != nil {
+		if err := cpu.Dequantize(cpu.Type(t), d.Data, m.Float32s()); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
 		p = m.Pointer()

@@ -39,24 +39,25 @@ func (b *cpuBuild) step(s *plan.Step) error {
 
 	switch op := s.Op.(type) {
 	case graph.Embed:
-		w, t := b.packed(s.W[0])
-		return b.add(s, &cpu.Embed{W: w, Dst: b.at(out[0]), Stride: int64(out[0].Stride), Type: cpu.Type(t),
-			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Scale: op.Scale})
+		w, t, repacked := b.matrix(s.W[0])
+		return b.add(s, &cpu.Embed{W: w, Dst: b.at(out[0]), Stride: int64(out[0].Stride), Type: t,
+			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Repacked: repacked, Scale: op.Scale})
 	case plan.Quantize:
 		return b.add(s, &cpu.Quantize{X: in(0), Q8: b.at(out[0]), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: rows, Times: int32(s.Times),
 			Residual: b.residual()})
 	case graph.Linear:
-		w, t := b.packed(s.W[0])
+		w, t, repacked := b.matrix(s.W[0])
 		a := &cpu.Matmul{W: w, X: in(0), Dst: b.at(out[0]), Add: added, XStride: stride(0), DstStride: int64(out[0].Stride), AddStride: addStride,
-			Type: cpu.Type(t), M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual()}
+			Type: t, M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual(), Repacked: repacked}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
 		}
 		return b.add(s, a)
 	case graph.Experts:
-		w, t := b.packed(s.W[0])
+		w, t, repacked := b.matrix(s.W[0])
 		a := &cpu.Experts{W: w, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
-			Type: cpu.Type(t), M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual()}
+			Type: t, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual(),
+			Repacked: repacked}
 		if s.Each {
 			a.PerSlot = 1
 		}

@@ -47,6 +47,11 @@ type Spec struct {
 	Cells   int         // positions a slot holds
 	Planes  int         // recurrent states that may exist at once, over all slots
 	KV      tensor.Type // of keys and values: F16, BF16 or F32
+
+	// Repack copies weights into the order the card's kernels read fastest; otherwise they are read where they lie.
+	Repack   bool
+	Progress func(float64) // of repacking, 0 to 1; may be nil
+	Release  func([]byte)  // is called with data that will not be read again; may be nil
 }
 
 // Weight is a tensor's data; Data is nil for an optional tensor that is absent.

@@ -184,6 +184,14 @@ func (f *File) Close() error {
 	return errors.Join(errs...)
 }
 
+// Release lets the system take back the memory that part of a tensor's data occupies. The data stays readable: what is
+// read again comes from the file.
+func (f *File) Release(data []byte) {
+	for _, m := range f.maps {
+		m.release(data)
+	}
+}
+
 // Path returns the path that was opened.
 func (f *File) Path() string { return f.path }
 

@@ -24,3 +24,5 @@ func mapFile(f *os.File, size int64) (mapping, error) {
 }
 
 func (m mapping) unmap() error { return nil }
+
+func (m mapping) release([]byte) {}

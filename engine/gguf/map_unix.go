@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -26,3 +27,20 @@ func mapFile(f *os.File, size int64) (mapping, error) {
 }
 
 func (m mapping) unmap() error { return unix.Munmap(m.data) }
+
+// release lets the system take back the memory of whole pages inside data; reading them again reads the file.
+func (m mapping) release(data []byte) {
+	if len(data) == 0 || len(m.data) == 0 {
+		return
+	}
+	page := uintptr(os.Getpagesize())
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(m.data)))
+	lo := uintptr(unsafe.Pointer(unsafe.SliceData(data))) - base // wraps where data is elsewhere
+	hi := lo + uintptr(len(data))
+	if lo > uintptr(len(m.data)) || hi > uintptr(len(m.data)) {
+		return
+	}
+	if lo, hi = (lo+page-1)/page*page, hi/page*page; lo < hi {
+		unix.Madvise(m.data[lo:hi], unix.MADV_DONTNEED)
+	}
+}

@@ -25,10 +25,11 @@ const (
 	OpCombine
 	OpGather
 	OpAdd
+	OpRepack
 )
 
 var opNames = [...]string{"embed", "quantize", "matmul", "experts", "norm", "rope", "kv_store", "attention", "conv",
-	"delta", "glu", "route", "combine", "gather", "add"}
+	"delta", "glu", "route", "combine", "gather", "add", "repack"}
 
 // String returns the operation's name.
 func (o Op) String() string { return opNames[o] }
@@ -62,6 +63,7 @@ type Embed struct {
 	Stride      int64
 	Type        Type
 	Cols, Vocab int32
+	Repacked    int32 // 1: W is what Repack left
 	Scale       float32
 }
 
@@ -87,6 +89,7 @@ type Matmul struct {
 	M, K                 int32
 	Rows                 Rows
 	Residual             int32 // 1: quantized rows have their residual behind them
+	Repacked             int32 // 1: W is what Repack left
 }
 
 // Experts: for row r and each of its Used experts e = IDs[r*Used+s]: Dst[r*Used+s] = W[e] times a row of X, which is
@@ -98,6 +101,7 @@ type Experts struct {
 	M, K                   int32
 	Experts, Used, PerSlot int32
 	Residual               int32
+	Repacked               int32 // 1: each expert's matrix is what Repack left of it
 }
 
 // Norm: Dst = X / sqrt(mean(X²)+Eps) * W over each of Heads groups of Cols values, Gap floats apart in X and DGap in
@@ -207,6 +211,15 @@ type Add struct {
 	Scale, Cap                float32
 }
 
+// Repack: Dst = the matrix Src of M rows of K in the order that products work in: the same size, the same bits. Types
+// that have no such order (Type.Repacks) are copied.
+type Repack struct {
+	Src, Dst unsafe.Pointer
+	M        int64
+	Type     Type
+	K        int32
+}
+
 func (a *Embed) op() Op     { return OpEmbed }
 func (a *Quantize) op() Op  { return OpQuantize }
 func (a *Matmul) op() Op    { return OpMatmul }
@@ -222,6 +235,7 @@ func (a *Route) op() Op     { return OpRoute }
 func (a *Combine) op() Op   { return OpCombine }
 func (a *Gather) op() Op    { return OpGather }
 func (a *Add) op() Op       { return OpAdd }
+func (a *Repack) op() Op    { return OpRepack }
 
 // AttentionScratch returns the floats of scratch that one thread needs for an Attention step.
 func AttentionScratch(heads, kvHeads, dim int) int {

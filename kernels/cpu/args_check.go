@@ -54,6 +54,8 @@ func checkArgs(a Args) error {
 		return positive("Cols", a.Cols)
 	case *Add:
 		return positive("Cols", a.Cols)
+	case *Repack:
+		return errors.Join(positive("M", int32(min(a.M, 1))), positive("K", a.K), whole(a.Type, a.K))
 	}
 	return nil
 }

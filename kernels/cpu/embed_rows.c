@@ -5,6 +5,22 @@
 
 enum { PIECE = 256 }; // columns; a multiple of every block
 
+// Columns col to col+len-1 of a row.
+static void embed(const ig_embed *a, const ig_block *t, int64_t token, int64_t col, int64_t len, float *dst) {
+	int64_t blocks = a->cols / t->values, first = token / IG_GROUP * IG_GROUP, b = col / t->values;
+	const uint8_t *w = a->w;
+	ig_layout l = ig_layout_of(a->type);
+	if (!a->repacked || !l.words || first + IG_GROUP > a->vocab) {
+		ig_dequantize(a->type, w + (token * blocks + b) * t->bytes, dst, len);
+		return;
+	}
+	for (; len > 0; b++, dst += t->values, len -= t->values) {
+		uint8_t block[IG_BLOCK_BYTES];
+		ig_block_from(&l, w + first * blocks * t->bytes, blocks, (int)(token - first), b, block);
+		ig_dequantize(a->type, block, dst, t->values);
+	}
+}
+
 void ig_embed_rows(const void *args, const ig_batch *b, int ith, int nth) {
 	const ig_embed *a = args;
 	ig_block t = ig_block_of(a->type);
@@ -19,7 +35,7 @@ void ig_embed_rows(const void *args, const ig_batch *b, int ith, int nth) {
 				dst[i] = NAN;
 			continue;
 		}
-		ig_dequantize(a->type, (const uint8_t *)a->w + (token * a->cols + col) / t.values * t.bytes, dst, len);
+		embed(a, &t, token, col, len, dst);
 		if (a->scale != 1)
 			for (int64_t i = 0; i < len; i++)
 				dst[i] *= a->scale;

@@ -8,8 +8,9 @@ import (
 
 func TestEmbed(t *testing.T) {
 	for _, typ := range productTypes {
-		p := newProduct(t, 11, typ, 9, 768, 1)
-		tokens := []int32{8, 0, 3, 3, -1, 9}
+		p := newProduct(t, 11, typ, 37, 768, 1)
+		repacked := p.repack(t, 1)
+		tokens := []int32{8, 0, 31, 3, 3, -1, 36, 37}
 		dst := floatsOf(guarded(t, 4*len(tokens)*p.k))
 		b := NewBatch(len(tokens), 1)
 		b.Resize(len(tokens), 0, 1)
@@ -17,10 +18,14 @@ func TestEmbed(t *testing.T) {
 		for i, tok := range tokens {
 			b.Tokens()[i], b.Pos()[i] = tok, int32(i)
 		}
-		for threads := 1; threads <= 3; threads++ {
+		for threads := 1; threads <= 4; threads++ {
+			from := p
+			if threads%2 == 0 {
+				from = repacked
+			}
 			clear(dst)
-			runBatch(t, Generic, threads, b, &Embed{W: unsafe.Pointer(&p.w[0]), Dst: unsafe.Pointer(&dst[0]), Stride: int64(p.k), Type: typ,
-				Cols: int32(p.k), Vocab: int32(p.m), Scale: 0.75})
+			runBatch(t, Generic, threads, b, &Embed{W: unsafe.Pointer(&from.w[0]), Dst: unsafe.Pointer(&dst[0]), Stride: int64(p.k), Type: typ,
+				Cols: int32(p.k), Vocab: int32(p.m), Repacked: from.repacked, Scale: 0.75})
 			for i, v := range dst {
 				tok, col := int(tokens[i/p.k]), i%p.k
 				if tok < 0 || tok >= p.m {

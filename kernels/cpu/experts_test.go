@@ -27,8 +27,10 @@ func TestExperts(t *testing.T) {
 					p.w = w
 				}
 				ids := idsOf(t, rand.New(rand.NewPCG(1, uint64(i))), c.rows, c.used, c.experts)
+				repacked := p.repack(t, c.experts)
 				for _, level := range Levels() {
 					p.checkExperts(t, level, c.experts, c.used, c.m, c.rows, ids, perSlot)
+					repacked.checkExperts(t, level, c.experts, c.used, c.m, c.rows, ids, perSlot)
 				}
 			}
 		}
@@ -52,7 +54,7 @@ func (p *product) checkExperts(t *testing.T, level Level, experts, used, m, rows
 	dst := floatsOf(mem)
 	a := &Experts{W: unsafe.Pointer(&p.w[0]), X: p.input(0), Dst: unsafe.Pointer(&dst[0]), IDs: unsafe.Pointer(&ids[0]),
 		XStride: int64(p.k), DstStride: int64(m), Type: p.t, M: int32(m), K: int32(p.k), Experts: int32(experts), Used: int32(used),
-		PerSlot: perSlot}
+		PerSlot: perSlot, Repacked: p.repacked}
 	for threads := 1; threads <= 2; threads++ {
 		clear(dst)
 		run(t, level, threads, rows, a)

@@ -8,7 +8,8 @@
 //   - the number of rows is not in the arguments: it is read from the batch, so a program is built once and
 //     runs for any number of rows up to the one its buffers were sized for
 //   - the bits of a row's result depend neither on the number of threads nor on the other rows of the batch
-//   - weights are read packed, in the block format of the file (ig_type)
+//   - weights are read packed, in the block format of the file (ig_type), or repacked (repack.c): the same bits in
+//     the order in which they are worked on
 //   - a kernel never allocates; scratch memory is an argument
 //   - pointers are to memory outside Go's heap
 #ifndef INGOT_KERNELS_H
@@ -63,10 +64,20 @@ static inline int64_t ig_q8_row(int64_t k) { return ig_q8_s(k) + ig_pad64(k / 16
 
 // ---- products (matmul_*.c) ----
 
+// dst = the matrix at src, repacked; both have m rows of k values. A group of IG_GROUP rows takes the bytes that its
+// rows took: word by word (4 bytes) of a row's blocks the words of all rows, then what blocks hold beside whole words.
+// Rows after the last whole group stay as they are, and so do matrices of F32, F16 and BF16.
+enum { IG_GROUP = 16 };
+typedef struct ig_repack {
+	const void *src; void *dst;
+	int64_t m;
+	int32_t type, k;
+} ig_repack;
+
 // dst[r][:] = scale * row token[r] of w.
 typedef struct ig_embed {
 	const void *w; float *dst; int64_t stride;
-	int32_t type, cols, vocab; float scale;
+	int32_t type, cols, vocab, repacked; float scale;
 } ig_embed;
 
 // q8[r] = x[r] quantized (see above), for `times` rows for each row of the batch (1, or the experts a token uses).
@@ -84,6 +95,7 @@ typedef struct ig_matmul {
 	int64_t xstride;   // f32 x: floats; q8 x: unused
 	int64_t dstride, addstride;
 	int32_t type, m, k, rows, residual; // residual: q8 rows have their residual behind them
+	int32_t repacked;
 } ig_matmul;
 
 // For each row r and each of its `used` experts e = ids[r*used+s]:
@@ -92,6 +104,7 @@ typedef struct ig_experts {
 	const void *w; const void *x; float *dst; const int32_t *ids;
 	int64_t xstride, dstride;
 	int32_t type, m, k, experts, used, per_slot, residual;
+	int32_t repacked; // each expert's matrix by itself
 } ig_experts;
 
 // ---- everything else (norm_*.c rope_*.c attention_*.c delta_*.c glu_*.c route_*.c) ----
@@ -198,7 +211,7 @@ typedef struct ig_add {
 // Operations, in the order of the structs above.
 enum ig_op {
 	IG_EMBED, IG_QUANTIZE, IG_MATMUL, IG_EXPERTS, IG_NORM, IG_ROPE, IG_KV_STORE, IG_ATTENTION, IG_CONV, IG_DELTA,
-	IG_GLU, IG_ROUTE, IG_COMBINE, IG_GATHER, IG_ADD, IG_OPS,
+	IG_GLU, IG_ROUTE, IG_COMBINE, IG_GATHER, IG_ADD, IG_REPACK, IG_OPS,
 };
 
 // ig_products_LEVEL and ig_others_LEVEL return the kernel of an operation and weight (or cache) type at a level,

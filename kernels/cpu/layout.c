@@ -8,18 +8,18 @@
 // Size, then the offsets of the fields in order; zeros after the last.
 const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 #define T ig_embed
-	[IG_EMBED] = {sizeof(T), F(w), F(dst), F(stride), F(type), F(cols), F(vocab), F(scale)},
+	[IG_EMBED] = {sizeof(T), F(w), F(dst), F(stride), F(type), F(cols), F(vocab), F(repacked), F(scale)},
 #undef T
 #define T ig_quantize
 	[IG_QUANTIZE] = {sizeof(T), F(x), F(q8), F(stride), F(cols), F(rows), F(times), F(residual)},
 #undef T
 #define T ig_matmul
 	[IG_MATMUL] = {sizeof(T), F(w), F(x), F(dst), F(bias), F(add), F(xstride), F(dstride), F(addstride), F(type), F(m), F(k),
-	               F(rows), F(residual)},
+	               F(rows), F(residual), F(repacked)},
 #undef T
 #define T ig_experts
 	[IG_EXPERTS] = {sizeof(T), F(w), F(x), F(dst), F(ids), F(xstride), F(dstride), F(type), F(m), F(k), F(experts), F(used),
-	                F(per_slot), F(residual)},
+	                F(per_slot), F(residual), F(repacked)},
 #undef T
 #define T ig_norm
 	[IG_NORM] = {sizeof(T), F(x), F(w), F(gate), F(dst), F(stride), F(gap), F(dstride), F(dgap), F(gstride), F(heads), F(cols),
@@ -57,5 +57,8 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 #undef T
 #define T ig_add
 	[IG_ADD] = {sizeof(T), F(x), F(y), F(dst), F(xstride), F(ystride), F(dstride), F(cols), F(rows), F(scale), F(cap)},
+#undef T
+#define T ig_repack
+	[IG_REPACK] = {sizeof(T), F(src), F(dst), F(m), F(type), F(k)},
 #undef T
 };

@@ -74,7 +74,7 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 #endif
 	};
 	for (*at = level; *at >= IG_GENERIC; --*at) {
-		ig_kernel *(*find)(int, int) = op <= IG_EXPERTS ? products[*at] : others[*at];
+		ig_kernel *(*find)(int, int) = op <= IG_EXPERTS || op == IG_REPACK ? products[*at] : others[*at];
 		ig_kernel *fn = find ? find(op, type) : NULL;
 		if (fn)
 			return fn;

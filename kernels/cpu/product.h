@@ -3,27 +3,34 @@
 #ifndef INGOT_PRODUCT_H
 #define INGOT_PRODUCT_H
 
-#include "blocks.h"
+#include "repack.h"
 
 enum {
-	IG_LANES = 16, // most weight rows a row kernel takes at once
-	IG_TILE = 128, // most activation rows a row kernel takes at once
+	IG_LANES = 2 * IG_GROUP, // most weight rows a row kernel takes at once
+	IG_TILE = 120,           // most activation rows a row kernel takes at once
 };
 
-// acc[r*lanes + j] = sum_i w[j][i] * x[r][i] for `lanes` weight rows, `stride` bytes apart, and n activation rows.
-// The order of the sums is the same for every n. next (or NULL) is the weight group that will be asked for next: it
-// is contiguous, and prefetched while this one is worked on.
-typedef void ig_rows_fn(const uint8_t *w, int64_t stride, int64_t k, const void *const *x, int n, float *acc, const uint8_t *next);
+// A matrix of m rows of k values, `stride` bytes apart where it is not repacked.
+typedef struct ig_weights {
+	const uint8_t *w;
+	int64_t m, k, stride;
+	int32_t type, repacked;
+} ig_weights;
+
+// acc[r*rows + i] = sum over the columns of w[j+i] * x[r], for `rows` weight rows from j on and n activation rows.
+// The order of the sums is the same for every n and every j.
+typedef void ig_rows_fn(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc);
 
 typedef struct ig_product {
 	ig_rows_fn *fn;
-	int32_t lanes;
+	int32_t unit;  // j is a multiple of it, and rows one or
+	int32_t units; // up to so many of it
 } ig_product;
 
-// The generic level's row kernel of a type: one lane; fn is NULL for a number that is no type.
+// The generic level's row kernel of a type: one row; fn is NULL for a number that is no type.
 ig_product ig_product_generic(int type);
 
-// The drivers split weight rows among the threads. A matrix of fewer rows than lanes goes to the generic level.
+// The drivers split weight rows among the threads. Rows after the last whole unit go to the generic level.
 void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p);
 void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p);
 

@@ -4,10 +4,11 @@
 
 // A thread's part of one matrix.
 typedef struct part {
-	const uint8_t *w;
-	int64_t stride, k, m, lo, hi;
-	int rows; // quantized rows of an activation: 2 with a residual, else 1
-	int64_t xbytes; // from one activation to the next
+	ig_weights w;
+	int64_t lo, hi;  // its weight rows
+	int64_t units;   // rows of the matrix that are whole units
+	int rows;        // quantized rows of an activation: 2 with a residual, else 1
+	int64_t xbytes;  // from one activation to the next
 	ig_product p;
 } part;
 
@@ -16,27 +17,25 @@ static int64_t x_row(int type, int64_t k, int64_t floats) {
 	return ig_block_of(type).values == 1 ? floats * 4 : ig_q8_row(k);
 }
 
-static part part_of(const void *w, int type, int64_t m, int64_t k, int64_t xstride, int residual, int ith, int nth, ig_product p) {
-	ig_block t = ig_block_of(type);
+static part part_of(ig_weights w, int64_t xstride, int residual, int ith, int nth, ig_product p) {
+	ig_block t = ig_block_of(w.type);
 	int rows = residual && t.values > 1 ? 2 : 1;
-	part v = {w, k / t.values * t.bytes, k, m, 0, 0, rows, rows * x_row(type, k, xstride), m < p.lanes ? ig_product_generic(type) : p};
-	ig_share(m, IG_LANES, ith, nth, &v.lo, &v.hi);
+	w.stride = w.k / t.values * t.bytes;
+	part v = {w, 0, 0, w.m / p.unit * p.unit, rows, rows * x_row(w.type, w.k, xstride), p};
+	ig_share(w.m, IG_GROUP, ith, nth, &v.lo, &v.hi);
 	return v;
 }
 
-// The last group starts early enough to be whole; the rows that it shares with the one before are not stored again.
-static int64_t group_start(const part *v, int64_t j) { return j + v->p.lanes <= v->m ? j : v->m - v->p.lanes; }
-
-// What is done with the n results of weight row group j, `rows` of them from lane `skip` on.
+// What is done with the n results of a weight row.
 typedef struct sink {
 	float *dst[IG_TILE];
 	const float *add[IG_TILE]; // NULL: nothing
 	const float *bias;         // NULL: none
 } sink;
 
-static void store(const sink *s, const float *acc, int n, int lanes, int64_t j, int skip, int rows) {
+static void store(const sink *s, const float *acc, int n, int64_t j, int rows) {
 	for (int r = 0; r < n; r++) {
-		const float *from = acc + r * lanes + skip;
+		const float *from = acc + r * rows;
 		float *to = s->dst[r] + j;
 		const float *add = s->add[r];
 		for (int i = 0; i < rows; i++) {
@@ -51,10 +50,10 @@ static void store(const sink *s, const float *acc, int n, int lanes, int64_t j, 
 }
 
 // Result r is the sum of results 2r and 2r + 1.
-static void add_residuals(float *acc, int n, int lanes) {
+static void add_residuals(float *acc, int n, int rows) {
 	for (int r = 0; r < n; r++)
-		for (int i = 0; i < lanes; i++)
-			acc[r * lanes + i] = acc[2 * r * lanes + i] + acc[(2 * r + 1) * lanes + i];
+		for (int i = 0; i < rows; i++)
+			acc[r * rows + i] = acc[2 * r * rows + i] + acc[(2 * r + 1) * rows + i];
 }
 
 // Row r of the activations, and its residual where there is one.
@@ -63,29 +62,36 @@ static void point(const part *v, const void **x, int r, const void *row) {
 		x[r * v->rows + i] = (const uint8_t *)row + i * (v->xbytes / v->rows);
 }
 
-// Takes the part's weight rows to n activation rows; after is the weight memory that will be read when it is done.
-static void drive(const part *v, const void *const *x, int n, const sink *s, const uint8_t *after) {
+// Takes the part's weight rows to n activation rows.
+static void drive(const part *v, const void *const *x, int n, const sink *s) {
 	_Alignas(64) float acc[IG_TILE * IG_LANES];
-	int lanes = v->p.lanes;
-	for (int64_t j = v->lo; j < v->hi; j += lanes) {
-		int64_t start = group_start(v, j);
-		const uint8_t *next = j + lanes < v->hi ? v->w + group_start(v, j + lanes) * v->stride : after;
-		v->p.fn(v->w + start * v->stride, v->stride, v->k, x, n * v->rows, acc, next);
+	int64_t whole = v->hi < v->units ? v->hi : v->units, most = v->p.unit * v->p.units;
+	for (int64_t j = v->lo, rows; j < v->hi; j += rows) {
+		ig_rows_fn *fn = v->p.fn;
+		if (j + most <= whole) {
+			rows = most;
+		} else if (j + v->p.unit <= whole) {
+			rows = v->p.unit;
+		} else {
+			fn = ig_product_generic(v->w.type).fn;
+			rows = 1;
+		}
+		fn(&v->w, j, (int)rows, x, n * v->rows, acc);
 		if (v->rows == 2)
-			add_residuals(acc, n, lanes);
-		int64_t rows = v->hi - j < lanes ? v->hi - j : lanes;
-		store(s, acc, n, lanes, j, (int)(j - start), (int)rows);
+			add_residuals(acc, n, (int)rows);
+		store(s, acc, n, j, (int)rows);
 	}
 }
 
 // So many activation rows that they stay in a second-level cache while all weights of the part pass by.
 static int tile_rows(const part *v) {
-	int64_t n = (512 << 10) / (v->xbytes + 1) / 8 * 8, most = IG_TILE / v->rows;
-	return n < 8 ? 8 : n > most ? (int)most : (int)n;
+	int64_t n = (1 << 20) / (v->xbytes + 1) / 6 * 6, most = IG_TILE / v->rows;
+	return n < 6 ? 6 : n > most ? (int)most : (int)n;
 }
 
 void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p) {
-	part v = part_of(a->w, a->type, a->m, a->k, a->xstride, a->residual, ith, nth, p);
+	ig_weights w = {.w = a->w, .m = a->m, .k = a->k, .type = a->type, .repacked = a->repacked};
+	part v = part_of(w, a->xstride, a->residual, ith, nth, p);
 	int64_t rows = ig_batch_rows(b, a->rows);
 	int tile = tile_rows(&v);
 	sink s = {.bias = a->bias};
@@ -97,7 +103,7 @@ void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig
 			s.dst[i] = a->dst + (r + i) * a->dstride;
 			s.add[i] = a->add ? a->add + (r + i) * a->addstride : 0;
 		}
-		drive(&v, x, n, &s, 0);
+		drive(&v, x, n, &s);
 	}
 }
 
@@ -124,18 +130,11 @@ static int seek(const chains *c, const int32_t *ids, int i, int e) {
 	return i;
 }
 
-static int first(const chains *c, const int32_t *ids, int e) { return seek(c, ids, c->head[e % HEADS], e); }
-
-static int next_wanted(const chains *c, const int32_t *ids, int e, int experts) {
-	while (e < experts && first(c, ids, e) < 0)
-		e++;
-	return e;
-}
-
 // Every expert's weights are read once for all the slots that chose it (of at most SLOTS at a time).
 void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p) {
-	part v = part_of(a->w, a->type, a->m, a->k, a->xstride, a->residual, ith, nth, p);
-	int64_t total = (int64_t)b->rows * a->used, matrix = a->m * v.stride;
+	ig_weights w = {.m = a->m, .k = a->k, .type = a->type, .repacked = a->repacked};
+	part v = part_of(w, a->xstride, a->residual, ith, nth, p);
+	int64_t total = (int64_t)b->rows * a->used, matrix = a->m * v.w.stride;
 	int tile = tile_rows(&v);
 	sink s = {0};
 	const void *x[IG_TILE];
@@ -144,18 +143,16 @@ void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, 
 		const int32_t *ids = a->ids + base;
 		int slots = total - base < SLOTS ? (int)(total - base) : SLOTS;
 		chain(&c, ids, slots);
-		for (int e = next_wanted(&c, ids, 0, a->experts), after; e < a->experts; e = after) {
-			after = next_wanted(&c, ids, e + 1, a->experts);
-			v.w = (const uint8_t *)a->w + e * matrix;
-			const uint8_t *ahead = after < a->experts ? v.w + (after - e) * matrix + group_start(&v, v.lo) * v.stride : 0;
-			for (int i = first(&c, ids, e); i >= 0;) {
+		for (int e = 0; e < a->experts; e++) {
+			v.w.w = (const uint8_t *)a->w + e * matrix;
+			for (int i = seek(&c, ids, c.head[e % HEADS], e); i >= 0;) {
 				int n = 0;
 				for (; i >= 0 && n < tile; n++, i = seek(&c, ids, c.next[i], e)) {
 					int64_t slot = base + i;
 					point(&v, x, n, (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * v.xbytes);
 					s.dst[n] = a->dst + slot * a->dstride;
 				}
-				drive(&v, x, n, &s, ahead);
+				drive(&v, x, n, &s);
 			}
 		}
 	}

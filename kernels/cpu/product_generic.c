@@ -25,21 +25,33 @@ static inline float block_dot(const ig_span *s, const uint8_t *x, int64_t k, int
 	return sum;
 }
 
-static inline void rows_packed(int type, const uint8_t *w, int64_t k, const void *const *x, int n, float *acc) {
-	ig_block t = ig_block_of(type);
-	ig_span s;
+static inline void rows_packed(const ig_weights *w, int64_t j, const void *const *x, int n, float *acc) {
+	ig_block t = ig_block_of(w->type);
+	ig_layout l = ig_layout_of(w->type);
+	int64_t blocks = w->k / t.values, row = j % IG_GROUP;
+	int repacked = w->repacked && j - row + IG_GROUP <= w->m;
 	memset(acc, 0, (size_t)n * sizeof *acc);
-	for (int64_t i = 0; i < k; i += t.values, w += t.bytes) {
-		t.unpack(w, &s);
+	for (int64_t b = 0; b < blocks; b++) {
+		uint8_t copy[IG_BLOCK_BYTES];
+		const uint8_t *block = w->w + j * w->stride + b * t.bytes;
+		if (repacked) {
+			ig_block_from(&l, w->w + (j - row) * w->stride, blocks, (int)row, b, copy);
+			block = copy;
+		}
+		ig_span s;
+		t.unpack(block, &s);
 		for (int r = 0; r < n; r++)
-			acc[r] = block_dot(&s, x[r], k, i, t.values, acc[r]);
+			acc[r] = block_dot(&s, x[r], w->k, b * t.values, t.values, acc[r]);
 	}
 }
 
 enum { PIECE = 256, LANES = 8 };
 
 // Plain weights are converted a piece at a time; the sums run in LANES parts so that a compiler can use vectors.
-static inline void rows_plain(int type, const uint8_t *w, int64_t k, const void *const *x, int n, float *acc) {
+static inline void rows_plain(const ig_weights *m, int64_t j, const void *const *x, int n, float *acc) {
+	const uint8_t *w = m->w + j * m->stride;
+	int64_t k = m->k;
+	int type = m->type;
 	float part[IG_TILE][LANES], piece[PIECE];
 	int size = ig_block_of(type).bytes;
 	memset(part, 0, (size_t)n * sizeof part[0]);
@@ -62,38 +74,19 @@ static inline void rows_plain(int type, const uint8_t *w, int64_t k, const void 
 	}
 }
 
-#define ROWS(NAME, TYPE, KIND)                                                                                   \
-	static void rows_##NAME(const uint8_t *w, int64_t stride, int64_t k, const void *const *x, int n, float *acc, \
-	                        const uint8_t *next) {                                                               \
-		(void)stride, (void)next;                                                                                \
-		KIND(TYPE, w, k, x, n, acc);                                                                             \
-	}
-ROWS(f32, IG_F32, rows_plain)
-ROWS(f16, IG_F16, rows_plain)
-ROWS(bf16, IG_BF16, rows_plain)
-ROWS(q4_0, IG_Q4_0, rows_packed)
-ROWS(q4_1, IG_Q4_1, rows_packed)
-ROWS(q5_0, IG_Q5_0, rows_packed)
-ROWS(q5_1, IG_Q5_1, rows_packed)
-ROWS(q8_0, IG_Q8_0, rows_packed)
-ROWS(q2_k, IG_Q2_K, rows_packed)
-ROWS(q3_k, IG_Q3_K, rows_packed)
-ROWS(q4_k, IG_Q4_K, rows_packed)
-ROWS(q5_k, IG_Q5_K, rows_packed)
-ROWS(q6_k, IG_Q6_K, rows_packed)
-ROWS(iq4_nl, IG_IQ4_NL, rows_packed)
-ROWS(iq4_xs, IG_IQ4_XS, rows_packed)
-ROWS(mxfp4, IG_MXFP4, rows_packed)
+static void rows_of_blocks(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc) {
+	(void)rows;
+	rows_packed(w, j, x, n, acc);
+}
+
+static void rows_of_numbers(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc) {
+	(void)rows;
+	rows_plain(w, j, x, n, acc);
+}
 
 ig_product ig_product_generic(int type) {
-	static ig_rows_fn *const fns[] = {
-		[IG_F32] = rows_f32, [IG_F16] = rows_f16, [IG_BF16] = rows_bf16, [IG_Q4_0] = rows_q4_0, [IG_Q4_1] = rows_q4_1,
-		[IG_Q5_0] = rows_q5_0, [IG_Q5_1] = rows_q5_1, [IG_Q8_0] = rows_q8_0, [IG_Q2_K] = rows_q2_k, [IG_Q3_K] = rows_q3_k,
-		[IG_Q4_K] = rows_q4_k, [IG_Q5_K] = rows_q5_k, [IG_Q6_K] = rows_q6_k, [IG_IQ4_NL] = rows_iq4_nl,
-		[IG_IQ4_XS] = rows_iq4_xs, [IG_MXFP4] = rows_mxfp4,
-	};
-	ig_rows_fn *fn = type >= 0 && type < (int)(sizeof fns / sizeof *fns) ? fns[type] : 0;
-	return (ig_product){fn, 1};
+	ig_block t = ig_block_of(type);
+	return (ig_product){t.values == 0 ? 0 : t.unpack ? rows_of_blocks : rows_of_numbers, 1, 1};
 }
 
 static void matmul(const void *args, const ig_batch *b, int ith, int nth) {
@@ -113,6 +106,7 @@ ig_kernel *ig_products_generic(int op, int type) {
 		return 0;
 	switch (op) {
 	case IG_EMBED: return ig_embed_rows;
+	case IG_REPACK: return ig_repack_matrix;
 	case IG_MATMUL: return matmul;
 	case IG_EXPERTS: return experts;
 	default: return 0;

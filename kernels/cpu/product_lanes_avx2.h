@@ -2,31 +2,32 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 8, BLOCK = 4 /* activation rows at once */, PLAIN_BLOCK = 2, OFFSET8 = 0 };
+enum { LANES = 8, PANELS = 1, BLOCK = 4 /* activation rows at once */, PLAIN_BLOCK = 2, OFFSET8 = 0 };
 
 typedef uint32_t V __attribute__((vector_size(32)));
 typedef float F __attribute__((vector_size(32)));
-typedef struct unit { V d[4]; } unit;
 
-// LANES weight rows: part i starts at row 4i. Few addresses serve all of them.
-typedef struct rows {
-	const uint8_t *part[LANES / 4];
-	int64_t stride, stride3; // to the next row, and the third next
-} rows;
+IG_INLINE V load(const void *p) { return (V)_mm256_loadu_si256(p); }
+IG_INLINE F halves(const void *p) { return (F)_mm256_cvtph_ps(_mm_loadu_si128(p)); }
+IG_INLINE V bytes(const void *p) { return (V)_mm256_cvtepu8_epi32(_mm_loadl_epi64(p)); }
 
-IG_INLINE __m256i load_halves(const rows *w, int64_t at) {
-	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(w->part[0] + at))),
-		_mm_loadu_si128((const __m128i *)(w->part[1] + at)), 1);
+IG_INLINE __m256i load_halves(const uint8_t *p, int64_t half) {
+	return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)p)),
+		_mm_loadu_si128((const __m128i *)(p + half)), 1);
 }
 
-// Half i of row register j is row 4i + j, so a transposition within halves leaves row r in lane r.
-IG_INLINE unit load_unit(const rows *w, int64_t at) {
-	__m256i a = load_halves(w, at), b = load_halves(w, at + w->stride);
-	__m256i c = load_halves(w, at + 2 * w->stride), d = load_halves(w, at + w->stride3);
-	__m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
-	__m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
-	return (unit){{(V)_mm256_unpacklo_epi64(ab0, cd0), (V)_mm256_unpackhi_epi64(ab0, cd0),
-		(V)_mm256_unpacklo_epi64(ab1, cd1), (V)_mm256_unpackhi_epi64(ab1, cd1)}};
+// Eight rows at a time: half i of register j is row 4i + j, so a transposition within halves leaves row r in lane r.
+IG_INLINE void transpose(const uint8_t *p, int64_t stride, uint8_t *to) {
+	for (int eight = 0; eight < 2; eight++, p += 8 * stride, to += 32) {
+		__m256i a = load_halves(p, 4 * stride), b = load_halves(p + stride, 4 * stride);
+		__m256i c = load_halves(p + 2 * stride, 4 * stride), d = load_halves(p + 3 * stride, 4 * stride);
+		__m256i ab0 = _mm256_unpacklo_epi32(a, b), ab1 = _mm256_unpackhi_epi32(a, b);
+		__m256i cd0 = _mm256_unpacklo_epi32(c, d), cd1 = _mm256_unpackhi_epi32(c, d);
+		_mm256_storeu_si256((__m256i *)to, _mm256_unpacklo_epi64(ab0, cd0));
+		_mm256_storeu_si256((__m256i *)(to + 64), _mm256_unpackhi_epi64(ab0, cd0));
+		_mm256_storeu_si256((__m256i *)(to + 128), _mm256_unpacklo_epi64(ab1, cd1));
+		_mm256_storeu_si256((__m256i *)(to + 192), _mm256_unpackhi_epi64(ab1, cd1));
+	}
 }
 
 IG_INLINE V all(uint32_t v) { return (V)_mm256_set1_epi32((int)v); }
@@ -51,33 +52,31 @@ IG_INLINE V larger(V a, V b) { return (V)_mm256_max_epi32((__m256i)a, (__m256i)b
 // In assembler, for the compiler would gather the prefetches of a block in one burst.
 IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht1 %0" : : "m"(*p)); }
 
-IG_INLINE V pairs(V sum, V a, V b) {
-	return (V)_mm256_add_epi32((__m256i)sum, _mm256_madd_epi16((__m256i)a, (__m256i)b));
-}
-
 // 8-bit weights stay signed: see dots.
 IG_INLINE V raise8(V v) { return v; }
 
 // maddubs multiplies unsigned by signed bytes and adds pairs in 16 bits: values of b bits give at most
 // 254 * (2^b - 1), so several fit before they are widened. Signed 8-bit weights lend their sign to the activation
 // (|w| <= 128, |x| <= 127: a pair fits).
-IG_INLINE void dots(V *sum, const V *q, int n, int bits, const uint8_t *const *x, int64_t at, const int rows) {
+IG_INLINE void dots(V *sum, const V *q, int gap, const int n, const int bits, const uint8_t *const *x, int64_t at,
+                    const int rows, const int panels) {
 	const int most = bits == 8 ? 1 : bits == 6 ? 2 : bits == 5 ? 4 : 8, fit = most < n ? most : n;
 	const __m256i one = _mm256_set1_epi16(1);
+	(void)gap, (void)panels;
 	IG_UNROLL
 	for (int t = 0; t < n; t += fit) {
 		__m256i pair[BLOCK];
-	IG_UNROLL
+		IG_UNROLL
 		for (int u = t; u < t + fit; u++) {
 			__m256i w = (__m256i)q[u], size = bits == 8 ? _mm256_abs_epi8(w) : w;
-	IG_UNROLL
+			IG_UNROLL
 			for (int r = 0; r < rows; r++) {
 				__m256i v = (__m256i)spread(x[r] + at + 4 * u);
 				__m256i m = _mm256_maddubs_epi16(size, bits == 8 ? _mm256_sign_epi8(v, w) : v);
 				pair[r] = u == t ? m : _mm256_add_epi16(pair[r], m);
 			}
 		}
-	IG_UNROLL
+		IG_UNROLL
 		for (int r = 0; r < rows; r++)
 			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16(pair[r], one));
 	}

@@ -2,33 +2,32 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 16, BLOCK = 8 /* activation rows at once */, PLAIN_BLOCK = 4, OFFSET8 = 128 };
+enum { LANES = 16, PANELS = 2, BLOCK = 6 /* activation rows at once */, PLAIN_BLOCK = 4, OFFSET8 = 128 };
 
 typedef uint32_t V __attribute__((vector_size(64)));
 typedef float F __attribute__((vector_size(64)));
-typedef struct unit { V d[4]; } unit;
 
-// LANES weight rows: part i starts at row 4i. Few addresses serve all of them.
-typedef struct rows {
-	const uint8_t *part[LANES / 4];
-	int64_t stride, stride3; // to the next row, and the third next
-} rows;
+IG_INLINE V load(const void *p) { return (V)_mm512_loadu_si512(p); }
+IG_INLINE F halves(const void *p) { return (F)_mm512_cvtph_ps(_mm256_loadu_si256(p)); }
+IG_INLINE V bytes(const void *p) { return (V)_mm512_cvtepu8_epi32(_mm_loadu_si128(p)); }
 
-IG_INLINE __m512i load_quarters(const rows *w, int64_t at) {
-	__m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)(w->part[0] + at)));
-	v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(w->part[1] + at)), 1);
-	v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(w->part[2] + at)), 2);
-	return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(w->part[3] + at)), 3);
+IG_INLINE __m512i load_quarters(const uint8_t *p, int64_t quarter) {
+	__m512i v = _mm512_castsi128_si512(_mm_loadu_si128((const __m128i *)p));
+	v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + quarter)), 1);
+	v = _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + 2 * quarter)), 2);
+	return _mm512_inserti32x4(v, _mm_loadu_si128((const __m128i *)(p + 3 * quarter)), 3);
 }
 
-// Quarter i of row register j is row 4i + j, so a transposition within quarters leaves row r in lane r.
-IG_INLINE unit load_unit(const rows *w, int64_t at) {
-	__m512i a = load_quarters(w, at), b = load_quarters(w, at + w->stride);
-	__m512i c = load_quarters(w, at + 2 * w->stride), d = load_quarters(w, at + w->stride3);
+// Quarter i of register j is row 4i + j, so a transposition within quarters leaves row r in lane r.
+IG_INLINE void transpose(const uint8_t *p, int64_t stride, uint8_t *to) {
+	__m512i a = load_quarters(p, 4 * stride), b = load_quarters(p + stride, 4 * stride);
+	__m512i c = load_quarters(p + 2 * stride, 4 * stride), d = load_quarters(p + 3 * stride, 4 * stride);
 	__m512i ab0 = _mm512_unpacklo_epi32(a, b), ab1 = _mm512_unpackhi_epi32(a, b);
 	__m512i cd0 = _mm512_unpacklo_epi32(c, d), cd1 = _mm512_unpackhi_epi32(c, d);
-	return (unit){{(V)_mm512_unpacklo_epi64(ab0, cd0), (V)_mm512_unpackhi_epi64(ab0, cd0),
-		(V)_mm512_unpacklo_epi64(ab1, cd1), (V)_mm512_unpackhi_epi64(ab1, cd1)}};
+	_mm512_storeu_si512(to, _mm512_unpacklo_epi64(ab0, cd0));
+	_mm512_storeu_si512(to + 64, _mm512_unpackhi_epi64(ab0, cd0));
+	_mm512_storeu_si512(to + 128, _mm512_unpacklo_epi64(ab1, cd1));
+	_mm512_storeu_si512(to + 192, _mm512_unpackhi_epi64(ab1, cd1));
 }
 
 IG_INLINE V all(uint32_t v) { return (V)_mm512_set1_epi32((int)v); }
@@ -48,18 +47,21 @@ IG_INLINE V larger(V a, V b) { return (V)_mm512_max_epi32((__m512i)a, (__m512i)b
 // In assembler, for the compiler would gather the prefetches of a block in one burst.
 IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht1 %0" : : "m"(*p)); }
 
-IG_INLINE V pairs(V sum, V a, V b) { return (V)_mm512_dpwssd_epi32((__m512i)sum, (__m512i)a, (__m512i)b); }
-
 // VNNI multiplies unsigned by signed bytes, so signed weights are raised by OFFSET8.
 IG_INLINE V raise8(V v) { return v ^ 0x80808080u; }
 
-IG_INLINE void dots(V *sum, const V *q, int n, int bits, const uint8_t *const *x, int64_t at, const int rows) {
+IG_INLINE void dots(V *sum, const V *q, int gap, const int n, int bits, const uint8_t *const *x, int64_t at, const int rows,
+                    const int panels) {
 	(void)bits;
 	IG_UNROLL
 	for (int t = 0; t < n; t++)
 		IG_UNROLL
-		for (int r = 0; r < rows; r++)
-			sum[r] = (V)_mm512_dpbusd_epi32((__m512i)sum[r], (__m512i)q[t], (__m512i)spread(x[r] + at + 4 * t));
+		for (int r = 0; r < rows; r++) {
+			__m512i v = (__m512i)spread(x[r] + at + 4 * t);
+			IG_UNROLL
+			for (int g = 0; g < panels; g++)
+				sum[g * rows + r] = (V)_mm512_dpbusd_epi32((__m512i)sum[g * rows + r], (__m512i)q[g * gap + t], v);
+		}
 }
 
 // ---- plain weights: a vector runs along a row ----

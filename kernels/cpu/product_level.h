@@ -8,12 +8,11 @@
 #include "product_unpack_k.h"
 #include "quantize_row.h"
 
-#define ARGS \
-	const uint8_t *w, int64_t stride, int64_t k, const void *const *x, int n, float *acc, const uint8_t *next
+#define ARGS const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc
 #define PLAIN(NAME, SIZE) \
-	static void rows_##NAME(ARGS) { plain_rows(w, stride, k, x, n, acc, SIZE, load_##NAME, next); }
+	static void rows_##NAME(ARGS) { (void)rows, plain_rows(w, j, x, n, acc, SIZE, load_##NAME); }
 #define PACKED(NAME) \
-	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, w, stride, k, x, n, acc, next); }
+	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, w, j, rows, x, n, acc); }
 PLAIN(f32, 4)
 PLAIN(f16, 2)
 PLAIN(bf16, 2)
@@ -31,25 +30,27 @@ PACKED(iq4_nl)
 PACKED(iq4_xs)
 PACKED(mxfp4)
 
+enum { UNITS = PANELS * LANES > IG_GROUP ? PANELS * LANES / IG_GROUP : 1 };
+
 static ig_product product_of(int type) {
 	switch (type) {
-	case IG_F32: return (ig_product){rows_f32, ROWS};
-	case IG_F16: return (ig_product){rows_f16, ROWS};
-	case IG_BF16: return (ig_product){rows_bf16, ROWS};
-	case IG_Q4_0: return (ig_product){rows_q4_0, LANES};
-	case IG_Q4_1: return (ig_product){rows_q4_1, LANES};
-	case IG_Q5_0: return (ig_product){rows_q5_0, LANES};
-	case IG_Q5_1: return (ig_product){rows_q5_1, LANES};
-	case IG_Q8_0: return (ig_product){rows_q8_0, LANES};
-	case IG_Q2_K: return (ig_product){rows_q2_k, LANES};
-	case IG_Q3_K: return (ig_product){rows_q3_k, LANES};
-	case IG_Q4_K: return (ig_product){rows_q4_k, LANES};
-	case IG_Q5_K: return (ig_product){rows_q5_k, LANES};
-	case IG_Q6_K: return (ig_product){rows_q6_k, LANES};
-	case IG_IQ4_NL: return (ig_product){rows_iq4_nl, LANES};
-	case IG_IQ4_XS: return (ig_product){rows_iq4_xs, LANES};
-	case IG_MXFP4: return (ig_product){rows_mxfp4, LANES};
-	default: return (ig_product){0, 0};
+	case IG_F32: return (ig_product){rows_f32, ROWS, 1};
+	case IG_F16: return (ig_product){rows_f16, ROWS, 1};
+	case IG_BF16: return (ig_product){rows_bf16, ROWS, 1};
+	case IG_Q4_0: return (ig_product){rows_q4_0, IG_GROUP, UNITS};
+	case IG_Q4_1: return (ig_product){rows_q4_1, IG_GROUP, UNITS};
+	case IG_Q5_0: return (ig_product){rows_q5_0, IG_GROUP, UNITS};
+	case IG_Q5_1: return (ig_product){rows_q5_1, IG_GROUP, UNITS};
+	case IG_Q8_0: return (ig_product){rows_q8_0, IG_GROUP, UNITS};
+	case IG_Q2_K: return (ig_product){rows_q2_k, IG_GROUP, UNITS};
+	case IG_Q3_K: return (ig_product){rows_q3_k, IG_GROUP, UNITS};
+	case IG_Q4_K: return (ig_product){rows_q4_k, IG_GROUP, UNITS};
+	case IG_Q5_K: return (ig_product){rows_q5_k, IG_GROUP, UNITS};
+	case IG_Q6_K: return (ig_product){rows_q6_k, IG_GROUP, UNITS};
+	case IG_IQ4_NL: return (ig_product){rows_iq4_nl, IG_GROUP, UNITS};
+	case IG_IQ4_XS: return (ig_product){rows_iq4_xs, IG_GROUP, UNITS};
+	case IG_MXFP4: return (ig_product){rows_mxfp4, IG_GROUP, UNITS};
+	default: return (ig_product){0};
 	}
 }
 

@@ -25,7 +25,7 @@ IG_INLINE void plain_step(F sum[ROWS][PLAIN_BLOCK], const uint8_t *w, int64_t st
 }
 
 IG_INLINE void plain_dot(const uint8_t *w, int64_t stride, int64_t k, const float *const *x, float *acc, int size,
-                         load_fn *load, const uint8_t *next, const int rows) {
+                         load_fn *load, const int rows) {
 	F sum[ROWS][PLAIN_BLOCK];
 	for (int j = 0; j < ROWS; j++)
 		for (int r = 0; r < rows; r++)
@@ -33,7 +33,7 @@ IG_INLINE void plain_dot(const uint8_t *w, int64_t stride, int64_t k, const floa
 	int64_t i = 0;
 	for (; i + 64 <= k; i += 64) { // one prefetch serves several steps
 		for (int line = 0; line < size * ROWS; line++)
-			prefetch(next + i * size * ROWS + 64 * line);
+			prefetch(w + i * size * ROWS + 64 * line + ROWS * stride);
 		for (int step = 0; step < 64; step += LANES)
 			plain_step(sum, w, stride, x, i + step, size, load, rows);
 	}
@@ -56,16 +56,14 @@ IG_INLINE void plain_dot(const uint8_t *w, int64_t stride, int64_t k, const floa
 			acc[r * ROWS + j] = total(sum[j][r]);
 }
 
-IG_INLINE void plain_rows(const uint8_t *w, int64_t stride, int64_t k, const void *const *rows, int n, float *acc,
-                          int size, load_fn *load, const uint8_t *next) {
+IG_INLINE void plain_rows(const ig_weights *m, int64_t j, const void *const *rows, int n, float *acc, int size, load_fn *load) {
 	const float *const *x = (const float *const *)rows;
-	if (!next)
-		next = w;
+	const uint8_t *w = m->w + j * m->stride;
 	int r = 0;
 	for (; r + PLAIN_BLOCK <= n; r += PLAIN_BLOCK)
-		plain_dot(w, stride, k, x + r, acc + r * ROWS, size, load, next, PLAIN_BLOCK);
+		plain_dot(w, m->stride, m->k, x + r, acc + r * ROWS, size, load, PLAIN_BLOCK);
 	for (; r < n; r++)
-		plain_dot(w, stride, k, x + r, acc + r * ROWS, size, load, next, 1);
+		plain_dot(w, m->stride, m->k, x + r, acc + r * ROWS, size, load, 1);
 }
 
 #endif

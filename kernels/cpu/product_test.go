@@ -101,6 +101,7 @@ type product struct {
 	seen      []float64 // the activations as the product sees them: x, or what q8 means
 	bound     []float64 // for each weight row and 32 values, the largest magnitude
 	bias, add []float32
+	repacked  int32 // 1: w is repacked
 }
 
 func newProduct(t testing.TB, seed uint64, typ Type, m, k, rows int) *product {
@@ -148,6 +149,18 @@ func (p *product) quantize(t testing.TB, rows int) {
 			p.seen[r*p.k+i] = float64(v) * float64(d[i/32])
 		}
 	}
+}
+
+// repack returns p with each of its `matrices` matrices repacked.
+func (p *product) repack(t testing.TB, matrices int) *product {
+	r := *p
+	r.w, r.repacked = guarded(t, len(p.w)), 1
+	values, size := p.t.Block()
+	m, one := len(p.w)/(p.k/values*size)/matrices, len(p.w)/matrices
+	for i := range matrices {
+		run(t, Generic, 1+i%3, 1, &Repack{Src: unsafe.Pointer(&p.w[i*one]), Dst: unsafe.Pointer(&r.w[i*one]), M: int64(m), Type: p.t, K: int32(p.k)})
+	}
+	return &r
 }
 
 // quantized returns the three parts of a quantized row.
@@ -209,7 +222,7 @@ func (p *product) matmul(t testing.TB, level Level, threads, row, rows int, bias
 	defer free()
 	dst := floatsOf(mem)
 	a := &Matmul{W: unsafe.Pointer(&p.w[0]), X: p.input(row), Dst: unsafe.Pointer(&dst[0]), Type: p.t, M: int32(p.m), K: int32(p.k),
-		XStride: int64(p.k), DstStride: int64(p.m)}
+		XStride: int64(p.k), DstStride: int64(p.m), Repacked: p.repacked}
 	if bias {
 		a.Bias = unsafe.Pointer(&p.bias[0])
 	}
@@ -277,6 +290,12 @@ func (p *product) check(t *testing.T, level Level, rows int) {
 			t.Fatalf("%s: rows %d.. in a batch of %d change value %d", name, part.row, part.rows, i)
 		}
 	}
+	repacked := p.repack(t, 1)
+	for _, part := range []struct{ threads, row, rows int }{{1, 0, rows}, {3, 0, rows}, {2, rows - 1, 1}, {1, rows / 2, min(2, rows-rows/2)}} {
+		if i := sameBits(repacked.matmul(t, level, part.threads, part.row, part.rows, false, false), got[part.row*p.m:]); i >= 0 {
+			t.Fatalf("%s: repacked weights change value %d of %v", name, i, part)
+		}
+	}
 	sum := p.matmul(t, level, 2, 0, rows, true, true)
 	for i, v := range sum {
 		if want := got[i] + p.bias[i%p.m] + p.add[i]; v != want {
@@ -285,31 +304,64 @@ func (p *product) check(t *testing.T, level Level, rows int) {
 	}
 }
 
-// BenchmarkMatmul reports how fast weights pass by for one activation row (GB/s) and how fast products are for 64
-// (GMAC/s), on one thread, for each level and type. The matrix is larger than most caches.
+// The order of a repacked matrix is that of repack.h, and nothing but the order changes.
+func TestRepack(t *testing.T) {
+	for _, typ := range productTypes {
+		p := newProduct(t, 21, typ, 37, 512, 1)
+		r := p.repack(t, 1)
+		sorted := func(b []byte) []byte { b = slices.Clone(b); slices.Sort(b); return b }
+		if string(sorted(p.w)) != string(sorted(r.w)) {
+			t.Errorf("%v: repacking changes bits", typ)
+		}
+		if same := string(p.w) == string(r.w); same == typ.Repacks() {
+			t.Errorf("%v: order kept: %v", typ, same)
+		}
+		if row := len(p.w) / p.m; string(p.w[32*row:]) != string(r.w[32*row:]) {
+			t.Errorf("%v: rows after the last whole group are moved", typ)
+		}
+	}
+	p := newProduct(t, 3, Q6_K, 16, 512, 1) // word 3 of block 1 of row 5, and its scale
+	r, row := p.repack(t, 1), 2*210
+	if string(r.w[((52+3)*16+5)*4:][:4]) != string(p.w[5*row+210+12:][:4]) || string(r.w[2*52*64+(16+5)*2:][:2]) != string(p.w[5*row+210+208:][:2]) {
+		t.Error("Q6_K does not lie as documented")
+	}
+}
+
+// BenchmarkMatmul reports how fast weights pass by for one activation row (GB/s) and how fast products are for more
+// (GMAC/s), on one thread, for each level and type, with weights repacked and as they are in a file. The matrix of a
+// single row is larger than most caches.
 func BenchmarkMatmul(b *testing.B) {
 	const k = 2560
 	for _, level := range Levels() {
 		for _, typ := range productTypes {
-			for _, rows := range []int{1, 64} {
-				b.Run(fmt.Sprintf("%v/%v/%d", level, typ, rows), func(b *testing.B) {
-					values, size := typ.Block()
-					row := k / values * size
-					m := (64 << 20) / row
-					if rows > 1 {
-						m = 512
-					}
-					benchmarkMatmul(b, level, typ, m, k, rows, row)
-				})
+			for _, layout := range []string{"file", "repacked"} {
+				if layout == "repacked" && !typ.Repacks() {
+					continue
+				}
+				for _, rows := range []int{1, 2, 4, 8, 16, 64, 512} {
+					b.Run(fmt.Sprintf("%v/%v/%s/%d", level, typ, layout, rows), func(b *testing.B) {
+						values, size := typ.Block()
+						row := k / values * size
+						m := (64 << 20) / row / 64 * 64
+						if rows > 16 {
+							m = 512
+						}
+						benchmarkMatmul(b, level, typ, m, k, rows, row, layout == "repacked")
+					})
+				}
 			}
 		}
 	}
 }
 
-func benchmarkMatmul(b *testing.B, level Level, typ Type, m, k, rows, rowBytes int) {
+func benchmarkMatmul(b *testing.B, level Level, typ Type, m, k, rows, rowBytes int, repacked bool) {
 	p := newProduct(b, 1, typ, 16, k, rows)
 	w, dst := guarded(b, m*rowBytes), guarded(b, 4*rows*m)
 	for at := 0; at < len(w); at += copy(w[at:], p.w) {
+	}
+	p.w = w
+	if repacked {
+		p = p.repack(b, 1)
 	}
 	batch := NewBatch(rows, 1)
 	defer batch.Free()
@@ -320,8 +372,8 @@ func benchmarkMatmul(b *testing.B, level Level, typ Type, m, k, rows, rowBytes i
 	}
 	prog := NewProgram(level)
 	defer prog.Free()
-	if err := prog.Add(&Matmul{W: unsafe.Pointer(&w[0]), X: p.input(0), Dst: unsafe.Pointer(&dst[0]), Type: typ, M: int32(m), K: int32(k),
-		XStride: int64(k), DstStride: int64(m)}); err != nil {
+	if err := prog.Add(&Matmul{W: unsafe.Pointer(&p.w[0]), X: p.input(0), Dst: unsafe.Pointer(&dst[0]), Type: typ, M: int32(m), K: int32(k),
+		XStride: int64(k), DstStride: int64(m), Repacked: p.repacked}); err != nil {
 		b.Fatal(err)
 	}
 	team := NewTeam(1)

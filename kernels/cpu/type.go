@@ -1,6 +1,7 @@
 package cpu
 
 // #include "kernels.h"
+// #include "repack.h"
 import "C"
 
 import (
@@ -62,6 +63,12 @@ func (t Type) Block() (values, bytes int) {
 	l := typeLayouts[t]
 	return l.block, l.size
 }
+
+// Group is how many rows of a matrix Repack interleaves; rows after the last whole group stay in order.
+const Group = C.IG_GROUP
+
+// Repacks tells whether products read matrices of this type faster once Repack has put them in order.
+func (t Type) Repacks() bool { return C.ig_layout_of(C.int(t)).words != 0 }
 
 // QuantizedRow returns the bytes of a row of k activations quantized for integer products; k is a multiple of 32.
 func QuantizedRow(k int) int64 { return int64(C.ig_q8_row(C.int64_t(k))) }
