@@ -42,6 +42,7 @@ type Options struct {
 	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB. Two are always
 	// kept, and no more than 256.
 	Snapshots int64
+	Profile   bool // time every step, for Engine.Profile
 	// Progress is called while weights load, with the share done, from the goroutine that called Open.
 	Progress func(float64)
 

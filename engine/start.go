@@ -101,7 +101,7 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 	planes := planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots))
 	kv, _ := o.kvType()
 	lane, err := card.Load(device.Spec{Plan: p, Weights: weights, States: h.States, Slots: slots, Cells: cells, Planes: planes, KV: kv,
-		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release})
+		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release, Profile: o.Profile})
 	if err != nil {
 		return err
 	}

@@ -63,6 +63,7 @@ func init() { // not a literal: flags, which the commands call, looks their usag
 		{"bench", "-m MODEL", "measure how fast a model reads prompts and writes answers", runBench},
 		{"tokenize", "-m FILE", "print the token ids of the text on standard input", runTokenize},
 		{"template", "FILE.jinja|MODEL --context FILE.json", "render a chat template", runTemplate},
+		{"quantize", "IN.gguf OUT.gguf TYPE", "write a model file in smaller types", runQuantize},
 		{"compare-logits", "MODEL REF.json", "compare a model's answers with recorded ones", runCompareLogits},
 		{"engine", "--socket PATH MODEL", "the engine process of the window", runEngine},
 		{"version", "", "print the version", runVersion},

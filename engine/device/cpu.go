@@ -95,6 +95,9 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 			return nil, err
 		}
 	}
+	if s.Profile {
+		l.program.Profile(true)
+	}
 	for _, w := range s.Weights {
 		l.used.Weights += int64(len(w.Data))
 	}

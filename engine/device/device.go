@@ -7,6 +7,7 @@ package device
 
 import (
 	"errors"
+	"time"
 
 	"ingot/engine/graph"
 	"ingot/engine/plan"
@@ -47,6 +48,7 @@ type Spec struct {
 	Cells   int         // positions a slot holds
 	Planes  int         // recurrent states that may exist at once, over all slots
 	KV      tensor.Type // of keys and values: F16, BF16 or F32
+	Profile bool        // time every step; see Lane.Profile
 
 	// Repack copies weights into the order the card's kernels read fastest; otherwise they are read where they lie.
 	Repack   bool
@@ -97,5 +99,17 @@ type Lane interface {
 	// CopySlot copies the first cells of one slot's caches to another slot. No run may be in progress.
 	CopySlot(from, to, cells int)
 	Memory() Memory
+	// Work is what a run on so many rows and outputs costs at least: bytes of weights read, and multiply-adds with them.
+	Work(rows, outs int) (bytes, macs int64)
+	// Profile returns what each kind of step took since the last call, and starts anew; nil where Spec.Profile was not
+	// set. No run may be in progress.
+	Profile() []Timing
 	Close()
+}
+
+// Timing is what the steps of one operation, weight type and kernel level did together.
+type Timing struct {
+	Op, Type, Level    string // Type "": the operation reads no weights and no cache
+	Calls, Bytes, MACs int64  // Bytes and MACs as in Lane.Work
+	Time               time.Duration
 }

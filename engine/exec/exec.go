@@ -75,6 +75,18 @@ func (r *Runner) Memory() []device.Memory {
 	return m
 }
 
+// Work is what a run on so many rows and outputs costs all lanes together at least.
+func (r *Runner) Work(rows, outs int) (bytes, macs int64) {
+	for _, l := range r.lanes {
+		b, m := l.Work(rows, outs)
+		bytes, macs = bytes+b, macs+m
+	}
+	return bytes, macs
+}
+
+// Profile returns what each kind of step took in the first lane since the last call.
+func (r *Runner) Profile() []device.Timing { return r.lanes[0].Profile() }
+
 // Close ends the threads and frees the lanes. No run may be in progress.
 func (r *Runner) Close() {
 	for i, l := range r.lanes {

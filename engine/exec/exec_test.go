@@ -30,13 +30,15 @@ func (l *lane) Run(*device.Batch) error {
 	return l.err
 }
 
-func (l *lane) Logits(i int) []float32        { return []float32{float32(i)} }
-func (l *lane) Hidden(i int) []float32        { return []float32{float32(-i)} }
-func (l *lane) Value(plan.Loc, int) []float32 { return []float32{7} }
-func (l *lane) Indices(plan.Loc, int) []int32 { return []int32{8} }
-func (l *lane) CopySlot(from, to, cells int)  { l.copies = append(l.copies, from, to, cells) }
-func (l *lane) Memory() device.Memory         { return device.Memory{Weights: 1, Cache: 2} }
-func (l *lane) Close()                        { l.closed = true }
+func (l *lane) Logits(i int) []float32             { return []float32{float32(i)} }
+func (l *lane) Hidden(i int) []float32             { return []float32{float32(-i)} }
+func (l *lane) Value(plan.Loc, int) []float32      { return []float32{7} }
+func (l *lane) Indices(plan.Loc, int) []int32      { return []int32{8} }
+func (l *lane) Work(rows, outs int) (int64, int64) { return int64(rows), int64(outs) }
+func (l *lane) Profile() []device.Timing           { return nil }
+func (l *lane) CopySlot(from, to, cells int)       { l.copies = append(l.copies, from, to, cells) }
+func (l *lane) Memory() device.Memory              { return device.Memory{Weights: 1, Cache: 2} }
+func (l *lane) Close()                             { l.closed = true }
 
 func TestLanesRunAtOnce(t *testing.T) {
 	var meet sync.WaitGroup
@@ -66,6 +68,9 @@ func TestLanesRunAtOnce(t *testing.T) {
 	r.Copy(1, 2, 30)
 	if m := r.Memory(); len(m) != 3 || m[2].Total() != 3 {
 		t.Errorf("%+v", m)
+	}
+	if bytes, macs := r.Work(2, 1); bytes != 6 || macs != 3 {
+		t.Errorf("%d bytes and %d multiply-adds in three lanes", bytes, macs)
 	}
 	r.Close()
 	for i, l := range lanes {

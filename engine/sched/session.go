@@ -127,3 +127,9 @@ func (s *Scheduler) fed(p *part, err error) {
 
 // Memory is what each lane takes.
 func (s *Scheduler) Memory() []device.Memory { return s.run.Memory() }
+
+// Profile returns what each kind of step took since the last call, between two runs; nil after Close.
+func (s *Scheduler) Profile() (list []device.Timing) {
+	s.do(func() { list = s.run.Profile() })
+	return list
+}

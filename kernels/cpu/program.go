@@ -24,8 +24,12 @@ type Program struct {
 	ns    *C.int64_t // [space], nil when not profiled
 	space int
 	infos []stepInfo
-	runs  int64 // profiled
+	works []work  // a step's
+	done  []spent // a step's, since Profile(true)
 }
+
+// spent is what a step did in all profiled runs.
+type spent struct{ calls, bytes, macs int64 }
 
 type stepInfo struct {
 	op    Op
@@ -66,7 +70,7 @@ func (p *Program) Add(a Args) error {
 	mem := C.malloc(C.size_t(size)) // cgo's malloc does not return nil
 	copy(unsafe.Slice((*byte)(mem), size), unsafe.Slice((*byte)(v.Addr().UnsafePointer()), size))
 	unsafe.Slice(p.steps, p.space)[len(p.infos)] = C.ig_step{fn: fn, args: mem}
-	p.infos = append(p.infos, info)
+	p.infos, p.works = append(p.infos, info), append(p.works, workOf(a))
 	return nil
 }
 
@@ -95,30 +99,48 @@ func (p *Program) Free() {
 	}
 	C.free(unsafe.Pointer(p.steps))
 	p.Profile(false)
-	p.steps, p.space, p.infos = nil, 0, nil
+	p.steps, p.space, p.infos, p.works = nil, 0, nil, nil
 }
 
 // Profile starts, from zero, or stops the timing of each step. A timed run reads the clock once a step.
 func (p *Program) Profile(on bool) {
 	C.free(unsafe.Pointer(p.ns))
-	p.ns, p.runs = nil, 0
+	p.ns, p.done = nil, nil
 	if on {
 		p.ns = (*C.int64_t)(C.calloc(C.size_t(max(1, p.space)), 8))
 		if p.ns == nil {
 			panic("cpu: out of memory")
 		}
+		p.done = make([]spent, p.space)
+	}
+}
+
+// count books a run's work where the program is profiled.
+func (p *Program) count(b *Batch) {
+	if p.ns == nil {
+		return
+	}
+	rows, outs := b.Rows(), len(b.Outs())
+	for i := range p.works {
+		bytes, macs := p.works[i].of(rows, outs)
+		d := &p.done[i]
+		d.calls, d.bytes, d.macs = d.calls+1, d.bytes+bytes, d.macs+macs
 	}
 }
 
 // Timing is what the steps of one operation, type and level took together.
 type Timing struct {
-	Op    Op
-	Type  Type // meaningful for operations on weights or a cache
-	Level Level
-	Steps int           // in the program
-	Runs  int64         // of the program, since Profile(true)
-	Time  time.Duration // of all these steps in all these runs, barriers included
+	Op          Op
+	Type        Type // of the weights or the cache; see HasType
+	Level       Level
+	Steps       int           // in the program
+	Calls       int64         // of these steps, since Profile(true)
+	Bytes, MACs int64         // of weights read by products, and their multiply-adds, in these calls; see Work
+	Time        time.Duration // of these calls, on the thread that called Run, barriers included
 }
+
+// HasType tells whether the operation is one on weights or a cache.
+func (t *Timing) HasType() bool { return t.Type != untyped }
 
 // Timings returns the profile so far, one row for each operation, type and level in order of first appearance;
 // nil when the program is not profiled.
@@ -134,10 +156,12 @@ func (p *Program) Timings() []Timing {
 		if !ok {
 			at = len(rows)
 			index[info] = at
-			rows = append(rows, Timing{Op: info.op, Type: info.typ, Level: info.level, Runs: p.runs})
+			rows = append(rows, Timing{Op: info.op, Type: info.typ, Level: info.level})
 		}
-		rows[at].Steps++
-		rows[at].Time += time.Duration(ns)
+		r, d := &rows[at], p.done[i]
+		r.Steps++
+		r.Calls, r.Bytes, r.MACs = r.Calls+d.calls, r.Bytes+d.bytes, r.MACs+d.macs
+		r.Time += time.Duration(ns)
 	}
 	return rows
 }

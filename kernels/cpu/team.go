@@ -82,9 +82,7 @@ func (t *Team) Run(p *Program, b *Batch) {
 	if t.c == nil {
 		panic("cpu: run on a closed team")
 	}
-	if p.ns != nil {
-		p.runs++
-	}
+	p.count(b)
 	C.ig_team_run(t.c, p.steps, C.int(len(p.infos)), b.c, p.ns)
 }
 

@@ -173,7 +173,7 @@ func TestProfile(t *testing.T) {
 		team.Run(p, b)
 	}
 	rows := p.Timings()
-	if len(rows) != 1 || rows[0].Op != OpAdd || rows[0].Steps != 10 || rows[0].Runs != 3 || rows[0].Time <= 0 {
+	if len(rows) != 1 || rows[0].Op != OpAdd || rows[0].Steps != 10 || rows[0].Calls != 30 || rows[0].Time <= 0 || rows[0].HasType() {
 		t.Errorf("timings %+v", rows)
 	}
 	p.Profile(false)

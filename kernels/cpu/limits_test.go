@@ -1,0 +1,50 @@
+package cpu
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+func TestLimits(t *testing.T) {
+	l, err := MeasureLimits(2, 8<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%+v", l)
+	// From a slow board to a processor that reads its own cache.
+	if l.Threads != 2 || l.Read1 < 1e8 || l.Read < 1e8 || l.Read > 1e13 || l.Pattern == "" {
+		t.Errorf("reading: %+v", l)
+	}
+	for _, r := range l.Rates {
+		if r.PerSecond < 1e8 || r.PerSecond > 1e15 {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, level := range []Level{AVX2, AVX512} {
+		for _, typ := range []string{"int8", "f32"} {
+			has := slices.ContainsFunc(l.Rates, func(r Rate) bool { return r.Level == level.String() && r.Type == typ })
+			if has != slices.Contains(Levels(), level) {
+				t.Errorf("%s rate of %v: %v", typ, level, has)
+			}
+		}
+	}
+	if _, err := MeasureLimits(1, 1<<62); !errors.Is(err, ErrMemory) {
+		t.Errorf("a buffer that no machine has: %v", err)
+	}
+}
+
+func TestPeakIsThatOfTheLevelAndBelow(t *testing.T) {
+	l := Limits{Rates: []Rate{{"a", "int8", "avx2", 3}, {"b", "f32", "avx2", 1}, {"c", "int8", "avx512", 9}, {"d", "bf16", "amx", 20}}}
+	for _, c := range []struct {
+		level string
+		types []string
+		want  float64
+	}{
+		{"avx2", nil, 3}, {"avx512", nil, 9}, {"amx", nil, 20}, {"amx", []string{"int8"}, 9}, {"avx512", []string{"f32", "bf16"}, 1}, {"generic", nil, 0},
+	} {
+		if got := l.Peak(c.level, c.types...); got != c.want {
+			t.Errorf("%s %v: %v, expected %v", c.level, c.types, got, c.want)
+		}
+	}
+}
