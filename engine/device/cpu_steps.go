@@ -26,7 +26,7 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	switch s.Op.(type) {
 	case graph.Linear:
 		from = 1
-	case graph.Embed, graph.Experts, graph.Rotate:
+	case graph.Embed, graph.Experts, graph.Rotate, graph.Conv:
 		from = len(s.W)
 	}
 	for i := from; i < len(s.W); i++ {
@@ -99,7 +99,11 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		}
 		return b.add(s, a)
 	case graph.Conv:
-		return b.add(s, &cpu.Conv{X: in(0), W: vectors[0], State: b.states[s.State.ID].conv, Dst: b.at(out[0]), Stride: stride(0),
+		taps, err := b.taps(s.W[0])
+		if err != nil {
+			return err
+		}
+		return b.add(s, &cpu.Conv{X: in(0), W: taps, State: b.states[s.State.ID].conv, Dst: b.at(out[0]), Stride: stride(0),
 			DStride: int64(out[0].Stride), Cols: int32(s.State.Conv), Width: int32(s.State.Width)})
 	case graph.DeltaNet:
 		return b.add(s, &cpu.Delta{QKV: in(0), Alpha: in(1), Beta: in(2), DT: vectors[0], A: vectors[1], State: b.states[s.State.ID].delta,
@@ -134,6 +138,26 @@ func (b *cpuBuild) step(s *plan.Step) error {
 			Cols: int32(out[0].Cols()), Rows: rows, Scale: op.Scale, Cap: op.Cap})
 	}
 	return fmt.Errorf("%w: operation %s", ErrUnsupported, s.Op.Name())
+}
+
+// taps is a convolution's weight [width, channels] turned to the kernel's order, in which a tap's channels lie together.
+func (b *cpuBuild) taps(w *graph.Weight) (unsafe.Pointer, error) {
+	p, err := b.vector(w)
+	if err != nil {
+		return nil, err
+	}
+	width, channels := int(w.Shape[0]), int(w.Shape[1])
+	m, err := b.alloc("convolutions", int64(width*channels)*4, &b.lane.used.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	from, to := unsafe.Slice((*float32)(p), width*channels), m.Float32s()
+	for c := range channels {
+		for j := range width {
+			to[j*channels+c] = from[c*width+j]
+		}
+	}
+	return m.Pointer(), nil
 }
 
 // residual is 1 where activations are quantized to 16 bits.

@@ -144,7 +144,7 @@ type Attention struct {
 }
 
 // Conv: causal depthwise convolution of Width taps over each sequence, then silu. State is [plane][Width-1][Cols],
-// oldest first; W is [Cols][Width].
+// oldest first; W is [Width][Cols].
 type Conv struct {
 	X, W, State, Dst unsafe.Pointer
 	Stride, DStride  int64
@@ -152,7 +152,8 @@ type Conv struct {
 }
 
 // Delta: the gated delta rule (arXiv 2412.06464) along each sequence. QKV row: q[KHeads][Dim] k[KHeads][Dim]
-// v[VHeads][Dim]; Alpha and Beta rows, DT and A: [VHeads]; State [plane][VHeads][Dim][Dim], value-major.
+// v[VHeads][Dim]; Alpha and Beta rows, DT and A: [VHeads]; State [plane][VHeads][Dim*Dim], in the
+// order of ig_delta_at.
 type Delta struct {
 	QKV, Alpha, Beta, DT, A, State, Dst unsafe.Pointer
 	Stride, AStride, BStride, DStride   int64

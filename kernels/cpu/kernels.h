@@ -140,7 +140,7 @@ typedef struct ig_attention {
 	int32_t type, heads, kv_heads, dim, cells, window; float scale, cap;
 } ig_attention;
 
-// Causal depthwise convolution over a sequence, then silu: dst[r][c] = silu(sum_j w[c][j] * x[r-width+1+j][c]).
+// Causal depthwise convolution over a sequence, then silu: dst[r][c] = silu(sum_j w[j][c] * x[r-width+1+j][c]).
 // The width-1 rows before a sequence's first row come from its plane: state [plane][width-1][cols], oldest first;
 // the last width-1 inputs are left in plane_out.
 typedef struct ig_conv {
@@ -153,8 +153,14 @@ typedef struct ig_conv {
 //   q, k = l2norm(q), l2norm(k)  (divided by max(norm, eps));  q *= 1/sqrt(dim)
 //   g = exp(a[h] * softplus(alpha + dt[h]));  beta = sigmoid(beta)
 //   S *= g;  S += k (beta * (v - S^T k))^T;  o = S^T q
-// qkv row: q[kheads][dim] k[kheads][dim] v[vheads][dim]; alpha, beta rows: [vheads]; state [plane][vheads][dim][dim],
-// value-major: S[v][k], so that both products run along a row.
+// qkv row: q[kheads][dim] k[kheads][dim] v[vheads][dim]; alpha, beta rows: [vheads]; state [plane][vheads][dim*dim],
+// where ig_delta_at(dim, k, v) is the place of S[k][v]: blocks of IG_DELTA_BLOCK values (the last has what is left), in
+// each a row a key.
+enum { IG_DELTA_BLOCK = 32 };
+static inline int64_t ig_delta_at(int64_t dim, int64_t key, int64_t value) {
+	int64_t in = value % IG_DELTA_BLOCK, first = value - in;
+	return first * dim + key * (dim - first < IG_DELTA_BLOCK ? dim - first : IG_DELTA_BLOCK) + in;
+}
 typedef struct ig_delta {
 	const float *qkv, *alpha, *beta, *dt, *a; float *state; float *dst;
 	int64_t stride, astride, bstride, dstride;

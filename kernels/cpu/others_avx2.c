@@ -16,6 +16,7 @@ IG_AVX2_BEGIN
 #include "route_simd.h"
 IG_TARGET_END
 
+#include "conv_simd.h"
 #define OTHERS ig_others_avx2
 #include "others_simd.h"
 #endif

@@ -16,6 +16,7 @@ IG_AVX512_BEGIN
 #include "route_simd.h"
 IG_TARGET_END
 
+#include "conv_simd.h"
 #define OTHERS ig_others_avx512
 #include "others_simd.h"
 #endif
