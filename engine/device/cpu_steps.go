@@ -84,12 +84,12 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		return b.add(s, a)
 	case plan.Store:
 		kv := b.kv[s.State.ID]
-		return b.add(s, &cpu.KVStore{K: in(0), V: in(1), KC: kv.k, VC: kv.v, KStride: stride(0), VStride: stride(1), Type: cpu.Type(b.spec.KV),
-			Heads: int32(s.State.KVHeads), Dim: int32(s.State.KVDim), Cells: int32(b.spec.Cells)})
+		return b.add(s, &cpu.KVStore{K: in(0), V: in(1), KC: kv[0], VC: kv[1], KStride: stride(0), VStride: stride(1), Type: cpu.Type(b.spec.Keys),
+			VType: cpu.Type(b.spec.Values), Heads: int32(s.State.KVHeads), Dim: int32(s.State.KVDim), Cells: int32(b.spec.Cells)})
 	case graph.Attention:
 		kv := b.kv[s.State.ID]
-		a := &cpu.Attention{Q: in(0), KC: kv.k, VC: kv.v, Dst: b.at(out[0]), Scratch: b.scratch, QStride: stride(0), QGap: int64(op.Dim),
-			DStride: int64(out[0].Stride), Type: cpu.Type(b.spec.KV), Heads: int32(op.Heads), KVHeads: int32(op.KVHeads), Dim: int32(op.Dim),
+		a := &cpu.Attention{Q: in(0), KC: kv[0], VC: kv[1], Dst: b.at(out[0]), Scratch: b.scratch, Done: b.done, QStride: stride(0), QGap: int64(op.Dim),
+			DStride: int64(out[0].Stride), Type: cpu.Type(b.spec.Keys), VType: cpu.Type(b.spec.Values), Heads: int32(op.Heads), KVHeads: int32(op.KVHeads), Dim: int32(op.Dim),
 			Cells: int32(b.spec.Cells), Window: int32(s.State.Window), Scale: op.Scale, Cap: op.Cap}
 		if s.In[0].Heads > 1 {
 			a.QGap = int64(s.In[0].Gap)
