@@ -28,7 +28,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Slots: 1 << 20}, ErrBadRequest, "Options.Slots is 1048576, expected 0 to 1024"},
 		{Options{UBatch: -1}, ErrBadRequest, "Options.UBatch is -1"},
 		{Options{Split: "row"}, ErrBadRequest, `Options.Split is "row", expected none, layer or tensor`},
-		{Options{KV: "q4_0"}, ErrBadRequest, `Options.KV is "q4_0", expected f16, bf16 or f32`},
+		{Options{CacheK: "q4_k"}, ErrBadRequest, `Options.CacheK is "q4_k", expected f16, bf16, q8_0, q4_0 or f32`},
+		{Options{CacheV: "i8"}, ErrBadRequest, `Options.CacheV is "i8"`},
 		{Options{Cards: []string{"hip:3"}}, ErrBadRequest, `there is no card "hip:3" here, only the cpu`},
 		{Options{Cards: []string{"cpu", "cpu"}}, ErrBadRequest, "one lane"},
 		{Options{TPS: 2}, ErrBadRequest, "one lane"},
@@ -66,11 +67,12 @@ func TestCacheTypes(t *testing.T) {
 	tokens := []int32{10, 20, 30, 40, 50, 60, 70}
 	var exact []float32
 	for _, c := range []struct {
-		kv    string
-		bytes int64 // of a value
+		k, v  string
+		bytes int64 // of a block of 32 values and another
 		most  float64
-	}{{"f32", 4, 0}, {"f16", 2, 0.3}, {"F16", 2, 0.3}, {"", 2, 0.3}, {"bf16", 2, 0.5}} {
-		e := openSample(t, Options{KV: c.kv, Context: 64})
+	}{{"f32", "f32", 256, 0}, {"f16", "f16", 128, 0.3}, {"F16", "", 128, 0.3}, {"bf16", "bf16", 128, 0.5}, {"q8_0", "Q8_0", 68, 0.5},
+		{"q8_0", "f16", 98, 0.5}, {"f16", "q4_0", 82, 2}, {"q4_0", "q4_0", 36, 3}} {
+		e := openSample(t, Options{CacheK: c.k, CacheV: c.v, Context: 64})
 		s, err := e.NewSession()
 		if err != nil {
 			t.Fatal(err)
@@ -91,8 +93,8 @@ func TestCacheTypes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if cache := e.Status().Cards[0].Parts["cache"]; worst > c.most || cache != info.KVBytes/2*c.bytes*64 {
-			t.Errorf("%q: logits differ by %v from f32, at most %v is expected; the cache takes %d bytes", c.kv, worst, c.most, cache)
+		if cache := e.Status().Cards[0].Parts["cache"]; worst > c.most || cache != info.KVBytes*c.bytes/128*64 {
+			t.Errorf("%q, %q: logits differ by %v from f32, at most %v is expected; the cache takes %d bytes", c.k, c.v, worst, c.most, cache)
 		}
 	}
 }

@@ -47,7 +47,10 @@ func (o *Options) check() error {
 	if !slices.Contains([]string{"", "none", "layer", "tensor"}, o.Split) {
 		return fmt.Errorf("%w: Options.Split is %q, expected none, layer or tensor", ErrBadRequest, o.Split)
 	}
-	if _, err := o.kvType(); err != nil {
+	if _, err := cacheType("CacheK", o.CacheK); err != nil {
+		return err
+	}
+	if _, err := cacheType("CacheV", o.CacheV); err != nil {
 		return err
 	}
 	for _, c := range o.Cards {
@@ -61,16 +64,21 @@ func (o *Options) check() error {
 	return nil
 }
 
-func (o *Options) kvType() (tensor.Type, error) {
-	switch strings.ToLower(o.KV) {
+// cacheType is the type an option names; field is the option's.
+func cacheType(field, name string) (tensor.Type, error) {
+	switch strings.ToLower(name) {
 	case "", "f16":
 		return tensor.F16, nil
 	case "bf16":
 		return tensor.BF16, nil
+	case "q8_0":
+		return tensor.Q8_0, nil
+	case "q4_0":
+		return tensor.Q4_0, nil
 	case "f32":
 		return tensor.F32, nil
 	}
-	return 0, fmt.Errorf("%w: Options.KV is %q, expected f16, bf16 or f32", ErrBadRequest, o.KV)
+	return 0, fmt.Errorf("%w: Options.%s is %q, expected f16, bf16, q8_0, q4_0 or f32", ErrBadRequest, field, name)
 }
 
 // start plans the model for the card, loads the lane and starts the scheduler.
@@ -99,8 +107,9 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 		return err
 	}
 	planes := planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots))
-	kv, _ := o.kvType()
-	lane, err := card.Load(device.Spec{Plan: p, Weights: weights, States: h.States, Slots: slots, Cells: cells, Planes: planes, KV: kv,
+	keys, _ := cacheType("CacheK", o.CacheK) // checked before
+	values, _ := cacheType("CacheV", o.CacheV)
+	lane, err := card.Load(device.Spec{Plan: p, Weights: weights, States: h.States, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
 		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release, Profile: o.Profile})
 	if err != nil {
 		return err

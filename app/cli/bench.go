@@ -23,6 +23,7 @@ type benchOptions struct {
 	repetitions                  int
 	format                       *string
 	noWarmup, progress, noRepack bool
+	limits, ops                  bool
 }
 
 func (o *benchOptions) register(fs *flag.FlagSet) {
@@ -45,6 +46,8 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
 	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
+	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it; without -m: only that")
+	fs.BoolVar(&o.ops, "ops", false, "say which operations the time went to (not as csv)")
 	fs.BoolVar(&o.progress, "progress", false, "say on standard error what is being measured")
 }
 
@@ -77,8 +80,11 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	if _, err := fs.parse(args, 0, 0); err != nil {
 		return err
 	}
-	if len(o.models) == 0 {
+	if len(o.models) == 0 && !o.limits {
 		return fs.misuse("-m is missing")
+	}
+	if o.ops && *o.format == "csv" {
+		return fs.misuse("--ops prints md, json or jsonl")
 	}
 	if o.repetitions < 1 {
 		return fmt.Errorf("-r is %d, expected at least 1", o.repetitions)
@@ -99,14 +105,27 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 			return err
 		}
 	}
+	limits := map[int]*engine.Limits{} // by threads; measured while no model takes memory
+	if o.limits {
+		for _, t := range o.threads.or(0) {
+			if limits[t], err = engine.MeasureLimits(t); err != nil {
+				return err
+			}
+		}
+		if len(paths) == 0 || *o.format == "md" {
+			if err := printLimits(env.Stdout, *o.format, o.threads.or(0), limits); err != nil || len(paths) == 0 {
+				return err
+			}
+		}
+	}
 	out := newBenchPrinter(env, &o)
 	out.begin()
+	defer out.end() // after an error too: a list begun is ended
 	for _, path := range paths {
-		if err := benchModel(ctx, env, path, &o, tests, out); err != nil {
+		if err := benchModel(ctx, env, path, &o, tests, limits, out); err != nil {
 			return err
 		}
 	}
-	out.end()
 	return nil
 }
 
@@ -154,7 +173,7 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 	return list, nil
 }
 
-func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, out *benchPrinter) error {
+func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, limits map[int]*engine.Limits, out *benchPrinter) error {
 	model, err := describeForBench(path)
 	if err != nil {
 		return err
@@ -166,7 +185,8 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			cells = max(cells, t.depth+t.prompt+t.gen)
 			group++
 		}
-		e, err := engine.Open(path, engine.Options{Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack})
+		e, err := engine.Open(path, engine.Options{Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack,
+			Profile: o.ops})
 		if err != nil {
 			return err
 		}
@@ -174,13 +194,15 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			if o.progress {
 				fmt.Fprintf(env.Stderr, "ingot: bench %d/%d: %s\n", i+1, group, t.name())
 			}
-			row := benchRow{model: model, test: t, began: time.Now().UTC()}
+			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limits[t.threads], level: e.Info().Level}
 			row.test.threads = e.Info().Threads
 			row.cpu = cpuOf(e)
-			if row.nanos, err = measure(ctx, e, t, o); err != nil {
+			if err = measure(ctx, e, t, o, &row); err != nil {
 				e.Close()
 				return fmt.Errorf("%s: %w", t.name(), err)
 			}
+			row.bytes, _ = e.Work(1)
+			_, row.macs = e.Work(t.prompt)
 			out.row(&row)
 		}
 		e.Close()
@@ -189,43 +211,45 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 	return nil
 }
 
-// measure runs one test and returns the time of each repetition in nanoseconds. Every repetition starts from the same
-// state: depth tokens held, which are read once and gone back to.
-func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions) ([]int64, error) {
+// measure runs one test and puts the time of each repetition, and of its operations, into the row. Every repetition starts
+// from the same state: depth tokens held, which are read once and gone back to.
+func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions, row *benchRow) error {
 	s, err := e.NewSession()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer s.Close()
 	r := &benchRun{ctx: ctx, s: s, batch: t.batch, vocab: int32(e.Info().Vocab), random: rand.New(rand.NewPCG(1, 2))}
 	if !o.noWarmup {
 		if err := r.prompt(t.prompt); err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.generate(min(t.gen, 1)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	nanos := make([]int64, o.repetitions)
-	for i := range nanos {
+	row.nanos = make([]int64, o.repetitions)
+	for i := range row.nanos {
 		held := t.depth
 		if i == 0 {
 			held = 0 // the warm-up began with other tokens
 		}
 		if err := r.prompt(t.depth - s.Rewind(held)); err != nil {
-			return nil, err
+			return err
 		}
 		s.Snapshot()
+		e.Profile() // of this repetition only
 		start := time.Now()
 		if err := r.prompt(t.prompt); err != nil {
-			return nil, err
+			return err
 		}
 		if err := r.generate(t.gen); err != nil {
-			return nil, err
+			return err
 		}
-		nanos[i] = max(time.Since(start).Nanoseconds(), 1)
+		row.nanos[i] = max(time.Since(start).Nanoseconds(), 1)
+		row.addOps(e.Profile())
 	}
-	return nanos, nil
+	return nil
 }
 
 // benchRun feeds a session random tokens: what they are does not change the work.

@@ -17,12 +17,18 @@ type benchRow struct {
 	test  benchTest
 	began time.Time
 	nanos []int64 // of each repetition
+	level string  // of the kernels
+	// With --limits: what the machine can do; the bytes of weights that a token reads and the multiply-adds of the prompt.
+	limits      *engine.Limits
+	bytes, macs int64
+	ops         []engine.OpTime // with --ops, of all repetitions
 }
 
 // benchModelInfo is what a row says about its model.
 type benchModelInfo struct {
 	path, kind        string
-	bytes, parameters int64 // of the tensors
+	weights           string // the quantization's name
+	bytes, parameters int64  // of the tensors
 }
 
 func describeForBench(path string) (*benchModelInfo, error) {
@@ -34,7 +40,7 @@ func describeForBench(path string) (*benchModelInfo, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &benchModelInfo{path: path, parameters: info.Parameters}
+	m := &benchModelInfo{path: path, weights: info.Quantization, parameters: info.Parameters}
 	for _, t := range contents.Tensors {
 		m.bytes += t.Bytes
 	}
@@ -83,7 +89,7 @@ type field struct {
 // card, no mask of cores. Attention is computed blockwise (flash) always, caches are F16.
 func (r *benchRow) fields(version string) []field {
 	t, m := r.test, r.model
-	return []field{
+	list := []field{
 		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.cpu}, {"gpu_info", ""}, {"backends", "CPU"},
 		{"model_filename", m.path}, {"model_type", m.kind}, {"model_size", m.bytes}, {"model_n_params", m.parameters},
 		{"n_batch", t.batch}, {"n_ubatch", t.ubatch}, {"n_threads", t.threads}, {"cpu_mask", "0x0"}, {"cpu_strict", false}, {"poll", 0},
@@ -94,6 +100,10 @@ func (r *benchRow) fields(version string) []field {
 		{"avg_ns", int64(mean(r.times()))}, {"stddev_ns", int64(deviation(r.times()))},
 		{"avg_ts", six(mean(r.rates()))}, {"stddev_ts", six(deviation(r.rates()))},
 	}
+	if r.limits != nil {
+		list = append(list, r.limitFields()...)
+	}
+	return list
 }
 
 // six is a number with six decimals, in json too.
@@ -112,8 +122,10 @@ type benchPrinter struct {
 	w       io.Writer
 	format  string
 	version string
+	limits  bool
 	columns []column
 	rows    int
+	ops     []*benchRow // whose operations are listed at the end of the md form
 }
 
 // column is one of the md form; width below 0 aligns left.
@@ -127,7 +139,7 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 	number := func(get func(benchTest) int) func(*benchRow) string {
 		return func(r *benchRow) string { return fmt.Sprint(get(r.test)) }
 	}
-	p := &benchPrinter{w: env.Stdout, format: *o.format, version: env.Version}
+	p := &benchPrinter{w: env.Stdout, format: *o.format, version: env.Version, limits: o.limits}
 	p.columns = []column{
 		{"model", -30, func(r *benchRow) string { return r.model.kind }},
 		{"size", 10, func(r *benchRow) string { return binaryText(r.model.bytes) }},
@@ -144,6 +156,9 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 	p.columns = append(p.columns,
 		column{"test", 15, func(r *benchRow) string { return r.test.name() }},
 		column{"t/s", 20, func(r *benchRow) string { return fmt.Sprintf("%.2f ± %.2f", mean(r.rates()), deviation(r.rates())) }})
+	if o.limits {
+		p.columns = append(p.columns, column{"work", 13, (*benchRow).workText}, column{"of limit", 8, (*benchRow).shareText})
+	}
 	return p
 }
 
@@ -151,7 +166,11 @@ func (p *benchPrinter) begin() {
 	switch p.format {
 	case "csv":
 		var names []string
-		for _, f := range (&benchRow{model: &benchModelInfo{}}).fields("") {
+		r := &benchRow{model: &benchModelInfo{}}
+		if p.limits {
+			r.limits = &engine.Limits{}
+		}
+		for _, f := range r.fields("") {
 			names = append(names, f.name)
 		}
 		fmt.Fprintln(p.w, strings.Join(names, ","))
@@ -181,6 +200,9 @@ func (p *benchPrinter) row(r *benchRow) {
 	switch p.format {
 	case "md":
 		p.line(func(c column) string { return c.text(r) })
+		if r.ops != nil {
+			p.ops = append(p.ops, r)
+		}
 	case "csv":
 		var values []string
 		for _, f := range r.fields(p.version) {
@@ -205,7 +227,11 @@ func (p *benchPrinter) row(r *benchRow) {
 // pairs are the members of a row's json object.
 func (r *benchRow) pairs(version string) []string {
 	var list []string
-	for _, f := range append(r.fields(version), field{"samples_ns", r.nanos}, field{"samples_ts", r.rates()}) {
+	fields := append(r.fields(version), field{"samples_ns", r.nanos}, field{"samples_ts", r.rates()})
+	if r.ops != nil {
+		fields = append(fields, field{"ops", r.opRows()})
+	}
+	for _, f := range fields {
 		value, err := json.Marshal(f.value)
 		if err != nil {
 			panic(err) // numbers and strings only
@@ -223,6 +249,9 @@ func (p *benchPrinter) end() {
 		}
 		fmt.Fprintln(p.w, "]")
 	case "md":
+		for _, r := range p.ops {
+			r.printOps(p.w)
+		}
 		fmt.Fprintf(p.w, "\nbuild: %s (%d)\n", buildName(p.version), 0)
 	}
 }

@@ -20,10 +20,13 @@ type Memory struct{ Total, Available int64 }
 
 // Load says how a model would be loaded; the zero value is the engine's default.
 type Load struct {
-	Context int     // tokens a slot; 0: what the model was trained for, at most 4096
-	Slots   int     // 0: 1
-	KVBytes float64 // bytes a value of the KV cache takes; 0: 2 (F16)
+	Context int    // tokens a slot; 0: what the model was trained for, at most 4096
+	Slots   int    // 0: 1
+	KVType  string // of keys and values; "": f16
 }
+
+// kvShare is the memory of a cache of another type than f16, which ModelInfo.KVPerToken counts.
+var kvShare = map[string]float64{"f32": 2, "q8_0": 34.0 / 64, "q4_0": 18.0 / 64}
 
 // Fit is the memory that a model needs, in bytes, and what that means here.
 type Fit struct {
@@ -45,11 +48,10 @@ func FitOf(info ModelInfo, load Load, mem Memory) Fit {
 		}
 	}
 	slots := int64(max(1, load.Slots))
-	value := load.KVBytes
-	if value == 0 {
-		value = 2
+	f.Cache = info.KVPerToken * int64(f.Context) * slots
+	if share, ok := kvShare[load.KVType]; ok {
+		f.Cache = int64(float64(f.Cache) * share)
 	}
-	f.Cache = int64(float64(info.KVPerToken) * value / 2 * float64(f.Context) * float64(slots))
 	f.State = info.StateBytes * slots
 	f.Need = f.Weights + f.Cache + f.State + f.Extra
 

@@ -54,7 +54,9 @@ var checks = []check{
 		return oneOf("The split mode", s.Engine.Split, "", "none", "layer", "tensor")
 	},
 		func(s, d *Settings) { s.Engine.Split = d.Engine.Split }},
-	{"engine.kv_type", func(s *Settings) string { return oneOf("The KV type", s.Engine.KVType, "f16", "bf16", "f32", "q8_0") },
+	{"engine.kv_type", func(s *Settings) string {
+		return oneOf("The KV type", s.Engine.KVType, "f16", "bf16", "q8_0", "q4_0", "f32")
+	},
 		func(s, d *Settings) { s.Engine.KVType = d.Engine.KVType }},
 	{"engine.tps", lanes, func(s, d *Settings) { s.Engine.TPS = d.Engine.TPS }},
 

@@ -176,6 +176,9 @@ func engineArgs(p prefs.Settings, entry library.Entry) []string {
 	if e.Split != "" {
 		args = append(args, "-sm", e.Split)
 	}
+	if e.KVType != "" {
+		args = append(args, "-ctk", e.KVType, "-ctv", e.KVType)
+	}
 	if !e.Repack {
 		args = append(args, "-no-repack")
 	}

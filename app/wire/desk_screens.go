@@ -75,7 +75,7 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem,
 			Chosen: e.Key() == chosen}
 		if memErr == nil {
-			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots}, mem)
+			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, KVType: p.Engine.KVType}, mem)
 			m.Fit, m.Reason = fits[f.Verdict], f.Text
 		}
 		out = append(out, m)

@@ -62,6 +62,9 @@ type kvCache struct {
 // Load allocates caches and the arena, repacks weights and compiles the plan. Weights that are not repacked are read
 // where they are mapped; the few that kernels need in f32 are copied.
 func (c *CPU) Load(s Spec) (_ Lane, err error) {
+	if err := cacheable(&s); err != nil {
+		return nil, err
+	}
 	if err := c.room(&s); err != nil {
 		return nil, err
 	}
@@ -120,6 +123,22 @@ func newTeam(threads int) (t *cpu.Team, err error) {
 	return cpu.NewTeam(threads), nil
 }
 
+// cacheable refuses a type of the KV cache that the kernels don't have, or whose blocks do not divide a head.
+func cacheable(s *Spec) error {
+	for _, t := range []tensor.Type{s.Keys, s.Values} {
+		if !cpu.KVCacheType(cpu.Type(t)) {
+			return fmt.Errorf("%w: a KV cache of %v", ErrUnsupported, t)
+		}
+		for _, st := range s.States {
+			if !st.Recurrent() && st.KVDim%t.Block() != 0 {
+				return fmt.Errorf("%w: a KV cache of %v holds heads of whole blocks of %d values, this model's have %d; f16 and bf16 hold any",
+					ErrUnsupported, t, t.Block(), st.KVDim)
+			}
+		}
+	}
+	return nil
+}
+
 // room refuses what the machine's memory could never hold; less is a matter of how much of the context gets used,
 // for memory is only taken when it is first written.
 func (c *CPU) room(s *Spec) error {
@@ -128,7 +147,7 @@ func (c *CPU) room(s *Spec) error {
 		if st.Recurrent() {
 			need += float64(PlaneBytes(st)) * float64(s.Planes)
 		} else {
-			need += float64(CacheBytes(st, s.KV, 1, 1)) * float64(s.Slots) * float64(s.Cells)
+			need += float64(CacheBytes(st, s.Keys, s.Values, 1, 1)) * float64(s.Slots) * float64(s.Cells)
 		}
 	}
 	if total, _ := systemMemory(); total > 0 && need > float64(total) {
@@ -226,12 +245,13 @@ type cpuBuild struct {
 	kv      []kvPart       // by state ID
 	states  []statePart    // by state ID
 	scratch unsafe.Pointer // of attention
+	done    unsafe.Pointer // of attention: counters
 	vectors map[int]unsafe.Pointer
 	freqs   map[*graph.Rope]rotation
 	packed  map[int]unsafe.Pointer // repacked weights, by weight ID
 }
 
-type kvPart struct{ k, v unsafe.Pointer }
+type kvPart [2]unsafe.Pointer // keys, values
 type statePart struct{ conv, delta unsafe.Pointer }
 
 func (b *cpuBuild) alloc(purpose string, n int64, count *int64) (*cpu.Memory, error) {
@@ -265,15 +285,14 @@ func (b *cpuBuild) allocate() error {
 			b.states[i] = statePart{m.Pointer(), m.At(int64(conv) * 4 * int64(b.spec.Planes))}
 			continue
 		}
-		half := CacheBytes(s, b.spec.KV, b.spec.Slots, b.spec.Cells) / 2
-		m, err := b.alloc("keys and values", 2*half, &used.Cache)
-		if err != nil {
-			return err
-		}
-		b.kv[i] = kvPart{m.Pointer(), m.At(half)}
-		row := s.KVDim / b.spec.KV.Block() * b.spec.KV.Size()
-		for _, part := range [][]byte{m.Bytes()[:half], m.Bytes()[half:]} {
-			b.lane.caches = append(b.lane.caches, kvCache{part, s.KVHeads, b.spec.Cells, row})
+		for part, t := range []tensor.Type{b.spec.Keys, b.spec.Values} {
+			row := tensor.RowBytes(t, s.KVDim)
+			m, err := b.alloc("keys and values", int64(b.spec.Slots)*int64(b.spec.Cells)*int64(s.KVHeads)*int64(row), &used.Cache)
+			if err != nil {
+				return err
+			}
+			b.kv[i][part] = m.Pointer()
+			b.lane.caches = append(b.lane.caches, kvCache{m.Bytes(), s.KVHeads, b.spec.Cells, row})
 		}
 	}
 	var floats int
@@ -288,17 +307,21 @@ func (b *cpuBuild) allocate() error {
 			return err
 		}
 		b.scratch = m.Pointer()
+		if m, err = b.alloc("attention scratch", int64(cpu.AttentionShared)*4*int64(b.card.threads), &used.Scratch); err != nil {
+			return err
+		}
+		b.done = m.Pointer()
 	}
 	return nil
 }
 
 // CacheBytes is the size of one layer's keys and values.
-func CacheBytes(s *graph.State, t tensor.Type, slots, cells int) int64 {
+func CacheBytes(s *graph.State, keys, values tensor.Type, slots, cells int) int64 {
 	if s.Recurrent() {
 		return 0
 	}
-	row := int64(s.KVDim) / int64(t.Block()) * int64(t.Size())
-	return 2 * int64(slots) * int64(cells) * int64(s.KVHeads) * row
+	row := tensor.RowBytes(keys, s.KVDim) + tensor.RowBytes(values, s.KVDim)
+	return int64(slots) * int64(cells) * int64(s.KVHeads) * int64(row)
 }
 
 // PlaneBytes is the size of one plane of a layer's recurrent state.

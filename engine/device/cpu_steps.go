@@ -26,7 +26,7 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	switch s.Op.(type) {
 	case graph.Linear:
 		from = 1
-	case graph.Embed, graph.Experts, graph.Rotate:
+	case graph.Embed, graph.Experts, graph.Rotate, graph.Conv:
 		from = len(s.W)
 	}
 	for i := from; i < len(s.W); i++ {
@@ -85,12 +85,12 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		return b.add(s, a)
 	case plan.Store:
 		kv := b.kv[s.State.ID]
-		return b.add(s, &cpu.KVStore{K: in(0), V: in(1), KC: kv.k, VC: kv.v, KStride: stride(0), VStride: stride(1), Type: cpu.Type(b.spec.KV),
-			Heads: int32(s.State.KVHeads), Dim: int32(s.State.KVDim), Cells: int32(b.spec.Cells)})
+		return b.add(s, &cpu.KVStore{K: in(0), V: in(1), KC: kv[0], VC: kv[1], KStride: stride(0), VStride: stride(1), Type: cpu.Type(b.spec.Keys),
+			VType: cpu.Type(b.spec.Values), Heads: int32(s.State.KVHeads), Dim: int32(s.State.KVDim), Cells: int32(b.spec.Cells)})
 	case graph.Attention:
 		kv := b.kv[s.State.ID]
-		a := &cpu.Attention{Q: in(0), KC: kv.k, VC: kv.v, Dst: b.at(out[0]), Scratch: b.scratch, QStride: stride(0), QGap: int64(op.Dim),
-			DStride: int64(out[0].Stride), Type: cpu.Type(b.spec.KV), Heads: int32(op.Heads), KVHeads: int32(op.KVHeads), Dim: int32(op.Dim),
+		a := &cpu.Attention{Q: in(0), KC: kv[0], VC: kv[1], Dst: b.at(out[0]), Scratch: b.scratch, Done: b.done, QStride: stride(0), QGap: int64(op.Dim),
+			DStride: int64(out[0].Stride), Type: cpu.Type(b.spec.Keys), VType: cpu.Type(b.spec.Values), Heads: int32(op.Heads), KVHeads: int32(op.KVHeads), Dim: int32(op.Dim),
 			Cells: int32(b.spec.Cells), Window: int32(s.State.Window), Scale: op.Scale, Cap: op.Cap}
 		if s.In[0].Heads > 1 {
 			a.QGap = int64(s.In[0].Gap)
@@ -100,7 +100,11 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		}
 		return b.add(s, a)
 	case graph.Conv:
-		return b.add(s, &cpu.Conv{X: in(0), W: vectors[0], State: b.states[s.State.ID].conv, Dst: b.at(out[0]), Stride: stride(0),
+		taps, err := b.taps(s.W[0])
+		if err != nil {
+			return err
+		}
+		return b.add(s, &cpu.Conv{X: in(0), W: taps, State: b.states[s.State.ID].conv, Dst: b.at(out[0]), Stride: stride(0),
 			DStride: int64(out[0].Stride), Cols: int32(s.State.Conv), Width: int32(s.State.Width)})
 	case graph.DeltaNet:
 		return b.add(s, &cpu.Delta{QKV: in(0), Alpha: in(1), Beta: in(2), DT: vectors[0], A: vectors[1], State: b.states[s.State.ID].delta,
@@ -135,6 +139,26 @@ func (b *cpuBuild) step(s *plan.Step) error {
 			Cols: int32(out[0].Cols()), Rows: rows, Scale: op.Scale, Cap: op.Cap})
 	}
 	return fmt.Errorf("%w: operation %s", ErrUnsupported, s.Op.Name())
+}
+
+// taps is a convolution's weight [width, channels] turned to the kernel's order, in which a tap's channels lie together.
+func (b *cpuBuild) taps(w *graph.Weight) (unsafe.Pointer, error) {
+	p, err := b.vector(w)
+	if err != nil {
+		return nil, err
+	}
+	width, channels := int(w.Shape[0]), int(w.Shape[1])
+	m, err := b.alloc("convolutions", int64(width*channels)*4, &b.lane.used.Scratch)
+	if err != nil {
+		return nil, err
+	}
+	from, to := unsafe.Slice((*float32)(p), width*channels), m.Float32s()
+	for c := range channels {
+		for j := range width {
+			to[j*channels+c] = from[c*width+j]
+		}
+	}
+	return m.Pointer(), nil
 }
 
 // residual is 1 where activations are quantized to 16 bits.

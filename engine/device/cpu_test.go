@@ -30,7 +30,7 @@ func spec(t *testing.T, name string, rows int) (*CPU, Spec) {
 		t.Fatal(err)
 	}
 	h := model.Common()
-	s := Spec{Weights: make([]Weight, len(h.Weights)), States: h.States, Slots: 2, Cells: 32, Planes: 5, KV: tensor.F16}
+	s := Spec{Weights: make([]Weight, len(h.Weights)), States: h.States, Slots: 2, Cells: 32, Planes: 5, Keys: tensor.F16, Values: tensor.F16}
 	for i, w := range ts {
 		s.Weights[i] = Weight{w.Type, w.Data}
 	}
@@ -122,7 +122,7 @@ func TestMemoryIsCounted(t *testing.T) {
 		weights += int64(len(w.Data))
 	}
 	for _, st := range s.States {
-		cache += CacheBytes(st, s.KV, s.Slots, s.Cells)
+		cache += CacheBytes(st, s.Keys, s.Values, s.Slots, s.Cells)
 		if st.Recurrent() {
 			state += PlaneBytes(st) * int64(s.Planes)
 		}
@@ -144,11 +144,25 @@ func TestTooLargeAContextIsRefused(t *testing.T) {
 	}
 }
 
-func TestUnsupportedCacheType(t *testing.T) {
-	card, s := spec(t, "qwen3", 8)
-	s.KV = tensor.Q8_0
-	if _, err := card.Load(s); !errors.Is(err, ErrUnsupported) {
-		t.Error(err)
+func TestUnsupportedCacheTypes(t *testing.T) {
+	for _, c := range []struct {
+		keys, values tensor.Type
+		dim          int
+		want         string
+	}{
+		{tensor.Q4_K, tensor.F16, 256, "a KV cache of Q4_K"},
+		{tensor.F16, tensor.MXFP4, 32, "a KV cache of MXFP4"},
+		{tensor.F16, tensor.Q8_0, 80, "heads of whole blocks of 32 values, this model's have 80"},
+		{tensor.Q4_0, tensor.F16, 16, "heads of whole blocks of 32 values, this model's have 16"},
+	} {
+		card, s := spec(t, "qwen3", 8)
+		s.Keys, s.Values = c.keys, c.values
+		for _, st := range s.States {
+			st.KVDim = c.dim
+		}
+		if _, err := card.Load(s); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, %v: %v; expected %q", c.keys, c.values, err, c.want)
+		}
 	}
 }
 

@@ -44,11 +44,12 @@ type Spec struct {
 	Plan    *plan.Plan
 	Weights []Weight // by graph.Weight.ID
 	States  []*graph.State
-	Slots   int         // sequences that may exist at once
-	Cells   int         // positions a slot holds
-	Planes  int         // recurrent states that may exist at once, over all slots
-	KV      tensor.Type // of keys and values: F16, BF16 or F32
-	Profile bool        // time every step; see Lane.Profile
+	Slots   int // sequences that may exist at once
+	Cells   int // positions a slot holds
+	Planes  int // recurrent states that may exist at once, over all slots
+	// Keys and Values are the types of the KV cache: F32, F16, BF16, Q8_0 or Q4_0.
+	Keys, Values tensor.Type
+	Profile      bool // time every step; see Lane.Profile
 
 	// Repack copies weights into the order the card's kernels read fastest; otherwise they are read where they lie.
 	Repack   bool

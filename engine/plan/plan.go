@@ -89,6 +89,7 @@ func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan
 		return nil, fmt.Errorf("plan for %d rows and %d outputs", o.Rows, o.Outs)
 	}
 	p := &Plan{Options: o, Fine: slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })}
+	g = wanted(g, &o)
 	p.place(lower(g, typ, &o), g)
 	return p, nil
 }

@@ -37,6 +37,10 @@ func meaning(op graph.Op, w []*graph.Weight, in []string) string {
 	return fmt.Sprintf("%s%v%v(%s)", op.Name(), op, names, strings.Join(in, ","))
 }
 
+// some is the expression of a value that has the wanted rows only: the same, for no operation after the choice mixes
+// rows. The graph is traced without it; in a plan's memory it tells such values from those of all rows.
+const some = "wanted rows of "
+
 // part is a view's share of a value, the whole of it included.
 func part(expr string, v *graph.Value) string {
 	if v.Off == 0 && v.Cols == v.Root().Cols {
@@ -54,6 +58,10 @@ func trace(g *graph.Graph, known names) map[*graph.Value]string {
 			in = append(in, part(is[v.Root()], v))
 		}
 		expr := meaning(n.Op, n.W, in)
+		if _, ok := n.Op.(graph.Gather); ok {
+			is[n.Out[0]] = in[0]
+			continue
+		}
 		if n.State != nil {
 			expr = fmt.Sprintf("%s with state %d", expr, n.State.ID)
 		}
@@ -204,6 +212,17 @@ func (m *machine) apart(step int, s *Step, from []source) {
 	}
 }
 
+// plain is what a step reads, which must be of the rows that it runs over.
+func (m *machine) plain(step int, e string) string {
+	s := &m.p.Steps[step]
+	_, gather := s.Op.(graph.Gather)
+	e, ok := strings.CutPrefix(e, some)
+	if ok != (s.Rows == graph.OutRows && !gather) {
+		m.t.Fatalf("step %d (%s) reads %q, of the wanted rows: %v", step, s.Op.Name(), e, ok)
+	}
+	return e
+}
+
 // run walks the steps and returns what lies at a place in the end.
 func (m *machine) run(typ func(*graph.Weight) tensor.Type) {
 	for i := range m.p.Steps {
@@ -221,11 +240,18 @@ func (m *machine) run(typ func(*graph.Weight) tensor.Type) {
 				}
 				e = inner
 			}
-			in = append(in, e)
+			in = append(in, m.plain(i, e))
+		}
+		rowsOf := ""
+		if s.Rows == graph.OutRows {
+			rowsOf = some
 		}
 		switch s.Op.(type) {
 		case Quantize:
-			m.write(i, "q:"+in[0], m.quantized(s.Out[0]), rows)
+			m.write(i, "q:"+rowsOf+in[0], m.quantized(s.Out[0]), rows)
+			continue
+		case graph.Gather:
+			m.write(i, some+in[0], s.Out[0], rows)
 			continue
 		case Store:
 			m.kv[s.State.ID] = strings.Join(in, ",")
@@ -238,7 +264,7 @@ func (m *machine) run(typ func(*graph.Weight) tensor.Type) {
 			expr = fmt.Sprintf("%s with state %d", expr, s.State.ID)
 		}
 		if s.Add != nil {
-			expr = meaning(graph.Add{}, nil, []string{m.known.of(expr), m.read(i, "what is added", *s.Add, rows)})
+			expr = meaning(graph.Add{}, nil, []string{m.known.of(expr), m.plain(i, m.read(i, "what is added", *s.Add, rows))})
 		}
 		for j, l := range s.Out {
 			e := expr
@@ -248,7 +274,7 @@ func (m *machine) run(typ func(*graph.Weight) tensor.Type) {
 			if _, rotate := s.Op.(graph.Rotate); rotate && l.Heads*l.Dim < l.Stride {
 				e = fmt.Sprintf("%s in %s", e, m.mem[l.Off/4].expr)
 			}
-			m.write(i, m.known.of(e), l, rows)
+			m.write(i, rowsOf+m.known.of(e), l, rows)
 		}
 	}
 }
@@ -262,7 +288,11 @@ func verify(t *testing.T, g *graph.Graph, p *Plan, typ func(*graph.Weight) tenso
 	m.run(typ)
 	last := len(p.Steps) - 1
 	at := func(what string, l Loc, v *graph.Value) {
-		if got, want := m.read(last, what, l, m.rows(v.Rows, v.Times)), is[v.Root()]; got != want {
+		want := is[v.Root()]
+		if v.Rows == graph.OutRows {
+			want = some + want
+		}
+		if got := m.read(last, what, l, m.rows(v.Rows, v.Times)); got != want {
 			t.Errorf("%s is %s, expected %s", what, got, want)
 		}
 	}

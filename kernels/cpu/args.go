@@ -125,30 +125,31 @@ type Rope struct {
 	Mag              float32
 }
 
-// KVStore writes K and V of each row to cell pos of its slot. A cache is [slot][kv head][cell][Dim] of Type, which
-// is F16, BF16 or F32.
+// KVStore writes K and V of each row to cell pos of its slot. A cache is [slot][kv head][cell][Dim] of Type (keys) or
+// VType (values): F32, F16, BF16, or Q8_0 and Q4_0, for which Dim is a multiple of 32.
 type KVStore struct {
 	K, V, KC, VC     unsafe.Pointer
 	KStride, VStride int64
-	Type             Type
+	Type, VType      Type
 	Heads, Dim       int32
 	Cells            int32 // a slot's, a head
 }
 
 // Attention: causal attention of each row over its slot's cells, grouped-query; Window and Cap 0: none. Gate, where
-// set, multiplies by sigmoid. Scratch: one part a thread of the team, AttentionScratch floats each.
+// set, multiplies by sigmoid. Scratch: AttentionScratch floats a thread of the team; Done: AttentionShared uint32 a
+// thread, zero before the first run. Programs that do not run at once may share both.
 type Attention struct {
 	Q, KC, VC                             unsafe.Pointer
 	Gate                                  unsafe.Pointer `cpu:"optional"`
-	Dst, Scratch                          unsafe.Pointer
+	Dst, Scratch, Done                    unsafe.Pointer
 	QStride, QGap, GStride, GGap, DStride int64
-	Type                                  Type
+	Type, VType                           Type // of keys, of values
 	Heads, KVHeads, Dim, Cells, Window    int32
 	Scale, Cap                            float32
 }
 
 // Conv: causal depthwise convolution of Width taps over each sequence, then silu. State is [plane][Width-1][Cols],
-// oldest first; W is [Cols][Width].
+// oldest first; W is [Width][Cols].
 type Conv struct {
 	X, W, State, Dst unsafe.Pointer
 	Stride, DStride  int64
@@ -156,7 +157,8 @@ type Conv struct {
 }
 
 // Delta: the gated delta rule (arXiv 2412.06464) along each sequence. QKV row: q[KHeads][Dim] k[KHeads][Dim]
-// v[VHeads][Dim]; Alpha and Beta rows, DT and A: [VHeads]; State [plane][VHeads][Dim][Dim], value-major.
+// v[VHeads][Dim]; Alpha and Beta rows, DT and A: [VHeads]; State [plane][VHeads][Dim*Dim], in the
+// order of ig_delta_at.
 type Delta struct {
 	QKV, Alpha, Beta, DT, A, State, Dst unsafe.Pointer
 	Stride, AStride, BStride, DStride   int64
@@ -236,6 +238,12 @@ func (a *Combine) op() Op   { return OpCombine }
 func (a *Gather) op() Op    { return OpGather }
 func (a *Add) op() Op       { return OpAdd }
 func (a *Repack) op() Op    { return OpRepack }
+
+// AttentionShared is how many tiles of an Attention step a thread may share with others.
+const AttentionShared = C.IG_ATTENTION_SHARED
+
+// KVCacheType tells whether a KV cache may be of that type.
+func KVCacheType(t Type) bool { return C.ig_kv_row(C.int32_t(t), 32) > 0 }
 
 // AttentionScratch returns the floats of scratch that one thread needs for an Attention step.
 func AttentionScratch(heads, kvHeads, dim int) int {

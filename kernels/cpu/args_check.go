@@ -33,9 +33,11 @@ func checkArgs(a Args) error {
 	case *Rope:
 		return errors.Join(positive("Heads", a.Heads), positive("Rot", a.Rot), multiple("Rot", a.Rot, 2))
 	case *KVStore:
-		return errors.Join(positive("Heads", a.Heads), positive("Dim", a.Dim), positive("Cells", a.Cells))
+		return errors.Join(positive("Heads", a.Heads), positive("Dim", a.Dim), positive("Cells", a.Cells), whole(a.Type, a.Dim),
+			whole(a.VType, a.Dim), cached(a.VType))
 	case *Attention:
-		err := errors.Join(positive("KVHeads", a.KVHeads), positive("Heads", a.Heads), positive("Dim", a.Dim), positive("Cells", a.Cells))
+		err := errors.Join(positive("KVHeads", a.KVHeads), positive("Heads", a.Heads), positive("Dim", a.Dim), positive("Cells", a.Cells),
+			whole(a.Type, a.Dim), whole(a.VType, a.Dim), cached(a.VType))
 		if err != nil {
 			return err
 		}
@@ -78,6 +80,14 @@ func multiple(name string, n, of int32) error {
 func whole(t Type, n int32) error {
 	if block, _ := t.Block(); block > 0 && n%int32(block) != 0 {
 		return fmt.Errorf("%w: a row of %d values is not whole blocks of %d of %v", ErrArgs, n, block, t)
+	}
+	return nil
+}
+
+// cached checks the type of values; that of keys chooses the kernel.
+func cached(t Type) error {
+	if !KVCacheType(t) {
+		return fmt.Errorf("%w for a cache of %v", ErrNoKernel, t)
 	}
 	return nil
 }

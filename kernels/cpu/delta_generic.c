@@ -18,7 +18,7 @@ void ig_conv_generic(const void *args, const ig_batch *b, int ith, int nth) {
 				for (int64_t j = 0; j <= past; j++) {
 					int64_t at = r - past + j; // before the sequence: the state's rows, oldest first
 					float v = at >= 0 ? x[at * a->stride + c] : in ? in[(at + past) * a->cols + c] : 0;
-					sum += a->w[c * a->width + j] * v;
+					sum += a->w[j * a->cols + c] * v;
 				}
 				a->dst[(s->row0 + r) * a->dstride + c] = ig_silu(sum);
 			}
@@ -39,19 +39,21 @@ static float norm_of(const float *x, int n, float eps) {
 
 static float softplus(float x) { return x > 20 ? x : log1pf(expf(x)); }
 
-// One token of one head: S *= g; S += k (beta * (v - S^T k))^T; o = S^T q, for S[value][key].
+// One token of one head: S *= g; S += k (beta * (v - S^T k))^T; o = S^T q.
 static void step(float *S, const float *q, const float *k, const float *v, float g, float beta, float *o, int n, float eps) {
 	float qscale = 1 / (norm_of(q, n, eps) * sqrtf((float)n)), kscale = 1 / norm_of(k, n, eps);
-	for (int i = 0; i < n; i++, S += n) {
+	for (int i = 0; i < n; i++) {
 		double seen = 0, sum = 0;
 		for (int j = 0; j < n; j++) {
-			S[j] *= g;
-			seen += (double)S[j] * (k[j] * kscale);
+			float *s = S + ig_delta_at(n, j, i);
+			*s *= g;
+			seen += (double)*s * (k[j] * kscale);
 		}
 		float change = beta * (v[i] - (float)seen);
 		for (int j = 0; j < n; j++) {
-			S[j] += k[j] * kscale * change;
-			sum += (double)S[j] * (q[j] * qscale);
+			float *s = S + ig_delta_at(n, j, i);
+			*s += k[j] * kscale * change;
+			sum += (double)*s * (q[j] * qscale);
 		}
 		o[i] = (float)sum;
 	}

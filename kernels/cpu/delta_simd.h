@@ -1,52 +1,20 @@
-// The causal convolution and the gated delta rule, in the words of simd_*.h.
+// The gated delta rule, in the words of simd_*.h.
+//
+// Values lie across the lanes, so that no product needs a sum over lanes, and a block of the state (16 KB at dim 128)
+// stays in the first cache while some tokens go by. Each passes over it once: the pass that adds the token's change
+// also takes the product with the next token's key, in all four operations for a vector of the state.
 
-enum { CONV_WIDTH = 16, DELTA_ROWS = W / 2, DELTA_FLOATS = 4096 };
+enum {
+	DELTA_FLOATS = 2048,                // of q, for some tokens
+	DELTA_VECTORS = IG_DELTA_BLOCK / W, // of a row of a block
+	DELTA_SUMS = 4 / DELTA_VECTORS,     // parts of a sum over the keys, so that none waits for its last addition
+};
 
-// W columns from c on through one sequence; n of them exist.
-static void conv_columns(const ig_conv *a, const ig_seq *s, int64_t c, int64_t n) {
-	int width = a->width, past = width - 1;
-	const float *in = s->plane_in < 0 ? NULL : a->state + ((int64_t)s->plane_in * past) * a->cols + c;
-	float *out = a->state + ((int64_t)s->plane_out * past) * a->cols + c;
-	const float *x = a->x + s->row0 * a->stride + c;
-	float *dst = a->dst + s->row0 * a->dstride + c;
-	float taps[CONV_WIDTH][W] = {{0}};
-	for (int j = 0; j < width; j++)
-		for (int i = 0; i < W && i < n; i++)
-			taps[j][i] = a->w[(c + i) * width + j];
-	vf before[CONV_WIDTH]; // rows -past .. -1
-	for (int j = 0; j < past; j++)
-		before[j] = in ? v_load_upto(in + j * a->cols, n) : v_set(0);
-	for (int64_t r = 0; r < s->rows; r++) {
-		vf sum = v_set(0);
-		for (int j = 0; j < width; j++) {
-			int64_t at = r - past + j;
-			sum = v_fma(v_load(taps[j]), at < 0 ? before[at + past] : v_load_upto(x + at * a->stride, n), sum);
-		}
-		v_store_upto(dst + r * a->dstride, v_silu(sum), n);
-	}
-	for (int j = 0; j < past; j++) {
-		int64_t at = s->rows - past + j;
-		v_store_upto(out + j * a->cols, at < 0 ? before[at + past] : v_load_upto(x + at * a->stride, n), n);
-	}
-}
-
-static void conv(const void *args, const ig_batch *b, int ith, int nth) {
-	const ig_conv *a = args;
-	if (a->width > CONV_WIDTH) {
-		ig_conv_generic(args, b, ith, nth);
-		return;
-	}
-	int64_t lo, hi;
-	ig_share(a->cols, 64, ith, nth, &lo, &hi);
-	for (const ig_seq *s = b->seq; s < b->seq + b->seqs; s++)
-		for (int64_t c = lo; c < hi; c += W)
-			conv_columns(a, s, c, hi - c);
-}
-
-// A few tokens of one head, ready for the state's rows: q and k normalized, n floats padded with zeros to whole vectors.
+// Some tokens of one head, ready for the state's blocks: q and k normalized, pad floats each, and one key more.
 typedef struct delta_tokens {
-	float q[DELTA_FLOATS], k[DELTA_FLOATS];
+	float q[DELTA_FLOATS], k[2 * DELTA_FLOATS];
 	float decay[DELTA_FLOATS / W], beta[DELTA_FLOATS / W];
+	float seen[DELTA_FLOATS]; // [dim] S^T k of the state so far and the first token's key
 	const float *v;
 	float *o;
 	int64_t vstride, ostride;
@@ -65,38 +33,118 @@ static void unit(const float *x, float *y, int n, float eps, float scale) {
 		v_store(y + i, v_load_upto(x + i, n - i) * by);
 }
 
-// Takes R rows of the state, S[value][key], through all tokens. The decay is applied late: S^T k of the decayed state
-// is decay times that of the old one. from is where the first token finds the rows, S where they go.
-IG_INLINE void delta_rows(const delta_tokens *t, const float *from, float *S, int n, int row, int R) {
-	for (int i = 0; i < t->count; i++, from = S) {
-		const float *q = t->q + i * t->pad, *k = t->k + i * t->pad;
-		vf sum[DELTA_ROWS], change[DELTA_ROWS], decay = v_set(t->decay[i]);
-		for (int r = 0; r < R; r++)
-			sum[r] = v_set(0);
-		for (int j = 0; j < n; j += W)
-			for (int r = 0; r < R; r++)
-				sum[r] = v_fma(v_load_upto(from + r * n + j, n - j), v_load(k + j), sum[r]);
-		for (int r = 0; r < R; r++) {
-			change[r] = v_set(t->beta[i] * (t->v[i * t->vstride + row + r] - t->decay[i] * v_sum(sum[r])));
-			sum[r] = v_set(0);
-		}
-		for (int j = 0; j < n; j += W) {
-			for (int r = 0; r < R; r++) {
-				vf s = v_fma(change[r], v_load(k + j), decay * v_load_upto(from + r * n + j, n - j));
-				v_store_upto(S + r * n + j, s, n - j);
-				sum[r] = v_fma(s, v_load(q + j), sum[r]);
-			}
-		}
-		for (int r = 0; r < R; r++)
-			t->o[i * t->ostride + row + r] = v_sum(sum[r]);
+typedef struct delta_sum { vf part[DELTA_SUMS][DELTA_VECTORS]; } delta_sum;
+
+IG_INLINE void delta_total(const delta_sum *s, vf *total, int V) {
+	for (int v = 0; v < V; v++) {
+		total[v] = s->part[0][v];
+		IG_UNROLL
+		for (int u = 1; u < DELTA_SUMS; u++)
+			total[v] = total[v] + s->part[u][v];
 	}
+}
+
+// total = S^T k of the state's first V vectors of values; the last has n. Rows of S are width apart.
+IG_INLINE void delta_seen(const float *S, const float *k, int dim, int width, int V, int n, vf *total) {
+	delta_sum sum = {{{{0}}}};
+	int j = 0;
+	for (; j + DELTA_SUMS <= dim; j += DELTA_SUMS)
+		IG_UNROLL
+		for (int u = 0; u < DELTA_SUMS; u++, S += width)
+			for (int v = 0; v < V; v++)
+				sum.part[u][v] = v_fma(v_load_upto(S + v * W, n), v_set(k[j + u]), sum.part[u][v]);
+	for (; j < dim; j++, S += width)
+		for (int v = 0; v < V; v++)
+			sum.part[0][v] = v_fma(v_load_upto(S + v * W, n), v_set(k[j]), sum.part[0][v]);
+	delta_total(&sum, total, V);
+}
+
+// A key's row: S = decay * S + k * change, and what the result adds to the products with q and with the next key.
+IG_INLINE void delta_row(const float *from, float *S, float q, float k, float next, vf decay, const vf *change, int V, int n, vf *out, vf *seen) {
+	vf ks = v_set(k), qs = v_set(q), nexts = v_set(next);
+	for (int v = 0; v < V; v++) {
+		vf s = v_fma(change[v], ks, decay * v_load_upto(from + v * W, n));
+		v_store_upto(S + v * W, s, n);
+		out[v] = v_fma(s, qs, out[v]);
+		seen[v] = v_fma(s, nexts, seen[v]);
+	}
+}
+
+// S = decay * S + k change^T, and of the result: out = S^T q, seen = S^T next. from is where S is read.
+IG_INLINE void delta_pass(const float *from, float *S, const float *q, const float *k, const float *next, float decay, const vf *change, int dim,
+                          int width, int V, int n, vf *out, vf *seen) {
+	delta_sum outs = {{{{0}}}}, seens = {{{{0}}}};
+	vf keep = v_set(decay);
+	int j = 0;
+	for (; j + DELTA_SUMS <= dim; j += DELTA_SUMS)
+		IG_UNROLL
+		for (int u = 0; u < DELTA_SUMS; u++, from += width, S += width)
+			delta_row(from, S, q[j + u], k[j + u], next[j + u], keep, change, V, n, outs.part[u], seens.part[u]);
+	for (; j < dim; j++, from += width, S += width)
+		delta_row(from, S, q[j], k[j], next[j], keep, change, V, n, outs.part[0], seens.part[0]);
+	delta_total(&outs, out, V);
+	delta_total(&seens, seen, V);
+}
+
+// Takes V vectors of values, from value `at` of the head on, through all tokens; the last vector has n of them. The
+// decay of the state is that of its product with the key too: S^T k of the decayed state is decay times that of the old.
+IG_INLINE void delta_values(delta_tokens *t, const float *from, float *S, int dim, int at, int width, int first, int V, int n) {
+	vf seen[DELTA_VECTORS], out[DELTA_VECTORS], change[DELTA_VECTORS];
+	if (first)
+		delta_seen(from, t->k, dim, width, V, n, seen);
+	else
+		for (int v = 0; v < V; v++)
+			seen[v] = v_load_upto(t->seen + at + v * W, n);
+	for (int i = 0; i < t->count; i++, from = S) {
+		const float *k = t->k + i * t->pad;
+		for (int v = 0; v < V; v++)
+			change[v] = v_set(t->beta[i]) * (v_load_upto(t->v + i * t->vstride + at + v * W, n) - v_set(t->decay[i]) * seen[v]);
+		delta_pass(from, S, t->q + i * t->pad, k, k + t->pad, t->decay[i], change, dim, width, V, n, out, seen);
+		for (int v = 0; v < V; v++)
+			v_store_upto(t->o + i * t->ostride + at + v * W, out[v], n);
+	}
+	for (int v = 0; v < V; v++)
+		v_store_upto(t->seen + at + v * W, seen[v], n);
+}
+
+static void delta_whole_block(delta_tokens *t, const float *from, float *S, int dim, int at, int first) {
+	delta_values(t, from, S, dim, at, IG_DELTA_BLOCK, first, DELTA_VECTORS, W);
+}
+
+// A block that is no whole one, a vector at a time.
+static void delta_last_block(delta_tokens *t, const float *from, float *S, int dim, int at, int first) {
+	int width = dim - at;
+	for (int v = 0; v < width; v += W)
+		delta_values(t, from + v, S + v, dim, at + v, width, first, 1, width - v < W ? width - v : W);
 }
 
 static float softplus(float x) { return x > 20 ? x : log1pf(expf(x)); }
 
+// Prepares tokens r .. r+count-1 of a head, and the key of the one after where the run has one.
+static void delta_prepare(delta_tokens *t, const ig_delta *a, int64_t h, int64_t r, int64_t end) {
+	int n = a->dim, most = DELTA_FLOATS / t->pad;
+	int64_t kh = h % a->kheads;
+	t->count = end - r < most ? (int)(end - r) : most;
+	t->v = a->qkv + r * a->stride + (2 * a->kheads + h) * n;
+	t->o = a->dst + r * a->dstride + h * n;
+	for (int i = 0; i <= t->count; i++, r++) {
+		if (r == end) {
+			memset(t->k + i * t->pad, 0, sizeof(float) * (size_t)t->pad);
+			break;
+		}
+		const float *q = a->qkv + r * a->stride + kh * n;
+		unit(q + (int64_t)a->kheads * n, t->k + i * t->pad, n, a->eps, 1);
+		if (i == t->count)
+			break;
+		unit(q, t->q + i * t->pad, n, a->eps, 1 / sqrtf((float)n));
+		t->decay[i] = expf(a->a[h] * softplus(a->alpha[r * a->astride + h] + a->dt[h]));
+		t->beta[i] = 1 / (1 + expf(-a->beta[r * a->bstride + h]));
+	}
+}
+
 static void delta_head(const ig_delta *a, const ig_seq *s, int64_t h) {
-	int n = a->dim, pad = (n + W - 1) / W * W, tokens = DELTA_FLOATS / pad;
-	int64_t size = (int64_t)n * n, kh = h % a->kheads;
+	int n = a->dim, whole = n - n % IG_DELTA_BLOCK;
+	int64_t size = (int64_t)n * n, end = s->row0 + s->rows;
 	float *S = a->state + (s->plane_out * (int64_t)a->vheads + h) * size;
 	const float *from = S;
 	if (s->plane_in < 0)
@@ -104,28 +152,19 @@ static void delta_head(const ig_delta *a, const ig_seq *s, int64_t h) {
 	else
 		from = a->state + (s->plane_in * (int64_t)a->vheads + h) * size;
 	delta_tokens t; // its arrays are filled as far as they are used
-	t.pad = pad;
+	t.pad = (n + W - 1) / W * W;
 	t.vstride = a->stride;
 	t.ostride = a->dstride;
-	for (int64_t r0 = s->row0, end = s->row0 + s->rows; r0 < end; r0 += t.count, from = S) {
-		t.count = end - r0 < tokens ? (int)(end - r0) : tokens;
-		for (int i = 0; i < t.count; i++) {
-			const float *q = a->qkv + (r0 + i) * a->stride + kh * n;
-			unit(q, t.q + i * pad, n, a->eps, 1 / sqrtf((float)n));
-			unit(q + (int64_t)a->kheads * n, t.k + i * pad, n, a->eps, 1);
-			t.decay[i] = expf(a->a[h] * softplus(a->alpha[(r0 + i) * a->astride + h] + a->dt[h]));
-			t.beta[i] = 1 / (1 + expf(-a->beta[(r0 + i) * a->bstride + h]));
-		}
-		t.v = a->qkv + r0 * a->stride + (2 * a->kheads + h) * n;
-		t.o = a->dst + r0 * a->dstride + h * n;
-		int row = 0;
-		for (; row + DELTA_ROWS <= n; row += DELTA_ROWS)
-			delta_rows(&t, from + (int64_t)row * n, S + (int64_t)row * n, n, row, DELTA_ROWS);
-		for (; row < n; row++)
-			delta_rows(&t, from + (int64_t)row * n, S + (int64_t)row * n, n, row, 1);
+	for (int64_t r = s->row0; r < end; r += t.count, from = S) {
+		delta_prepare(&t, a, h, r, end);
+		for (int at = 0; at < whole; at += IG_DELTA_BLOCK)
+			delta_whole_block(&t, from + (int64_t)at * n, S + (int64_t)at * n, n, at, r == s->row0);
+		if (whole < n)
+			delta_last_block(&t, from + (int64_t)whole * n, S + (int64_t)whole * n, n, whole, r == s->row0);
 	}
 }
 
+// Threads share the value heads of all sequences.
 static void delta(const void *args, const ig_batch *b, int ith, int nth) {
 	const ig_delta *a = args;
 	if (a->dim > DELTA_FLOATS) {

@@ -9,7 +9,7 @@ import (
 func TestConv(t *testing.T) {
 	every(t, func(t *testing.T, a *arena) {
 		b := a.randomBatch(t, 6, 100)
-		cols, width := pick(a, 1, 7, 64, 65, 200), 1+a.rng.IntN(5)
+		cols, width := pick(a, 1, 7, 64, 65, 200, 1500), 1+a.rng.IntN(5)
 		stride, dstride, past := cols+a.rng.IntN(9), cols+a.rng.IntN(9), width-1
 		x, w, dst := a.f(b.Rows()*stride, 1), a.f(cols*width, 1), a.empty(b.Rows()*dstride+1)
 		state := a.f(4*past*cols+1, 1)
@@ -26,7 +26,7 @@ func TestConv(t *testing.T) {
 				want := make([]float64, cols)
 				for c := range want {
 					for j := range width {
-						want[c] += float64(a.f32(w)[c*width+j]) * in[len(in)-(width-j)*cols+c]
+						want[c] += float64(a.f32(w)[j*cols+c]) * in[len(in)-(width-j)*cols+c]
 					}
 					want[c] = silu(want[c])
 				}
@@ -51,7 +51,7 @@ func toFloat64(x []float32) []float64 {
 func TestDelta(t *testing.T) {
 	every(t, func(t *testing.T, a *arena) {
 		b := a.randomBatch(t, pick(a, 1, 4, 40), 100)
-		kheads, dim := 1+a.rng.IntN(2), pick(a, 1, 6, 16, 20, 32, 64, 128)
+		kheads, dim := 1+a.rng.IntN(2), pick(a, 1, 6, 16, 20, 32, 52, 64, 128)
 		vheads := kheads * (1 + a.rng.IntN(2))
 		width := (2*kheads + vheads) * dim
 		stride, hstride, dstride := width+a.rng.IntN(9), vheads+a.rng.IntN(3), vheads*dim+a.rng.IntN(9)
@@ -69,9 +69,9 @@ func TestDelta(t *testing.T) {
 			"Beta": 4 * int64(hstride), "Dst": 4 * int64(dstride)}}
 		for _, s := range b.Seqs() {
 			for h := range vheads {
-				S := make([]float64, dim*dim)
+				S := make([]float64, dim*dim) // [value][key]
 				if s.PlaneIn >= 0 {
-					S = toFloat64(a.f32(state.part(int(s.PlaneIn)*size+h*dim*dim, dim*dim)))
+					S = fromBlocks(toFloat64(a.f32(state.part(int(s.PlaneIn)*size+h*dim*dim, dim*dim))), dim)
 				}
 				for r := int(s.Row0); r < int(s.Row0+s.Rows); r++ {
 					row := toFloat64(a.f32(qkv.part(r*stride, width)))
@@ -81,11 +81,35 @@ func TestDelta(t *testing.T) {
 					g := math.Exp(float64(a.f32(decay)[h]) * math.Log1p(math.Exp(al+float64(a.f32(dt)[h]))))
 					k.expect(dst.part(r*dstride+h*dim, dim), deltaStep(S, q, key, v, g, sigmoid(be), float64(args.Eps)))
 				}
-				k.expect(state.part(int(s.PlaneOut)*size+h*dim*dim, dim*dim), S)
+				k.expect(state.part(int(s.PlaneOut)*size+h*dim*dim, dim*dim), toBlocks(S, dim))
 			}
 		}
 		a.check(t, k)
 	})
+}
+
+// blocks visits the state in the order of the kernels' memory: blocks of 32 values, in each a row a key.
+func blocks(dim int, f func(key, value int)) {
+	for from := 0; from < dim; from += 32 {
+		for key := range dim {
+			for value := from; value < min(from+32, dim); value++ {
+				f(key, value)
+			}
+		}
+	}
+}
+
+// fromBlocks is [value][key] of what the kernels' memory holds.
+func fromBlocks(x []float64, dim int) []float64 {
+	y := make([]float64, len(x))
+	blocks(dim, func(key, value int) { y[value*dim+key], x = x[0], x[1:] })
+	return y
+}
+
+func toBlocks(x []float64, dim int) []float64 {
+	var y []float64
+	blocks(dim, func(key, value int) { y = append(y, x[value*dim+key]) })
+	return y
 }
 
 // deltaStep advances S[v][k] by one token and returns its output, in the order of the paper's formula.

@@ -126,34 +126,58 @@ typedef struct ig_rope {
 	int32_t heads, rot, neox; float mag;
 } ig_rope;
 
-// Writes k and v of each row to cell pos of its slot. A cache is [slot][kv head][cell][dim] of `type`.
+// Writes k and v of each row to cell pos of its slot. A cache is [slot][kv head][cell][dim] of `type` (keys) or `vtype`
+// (values): F32, F16, BF16, or Q8_0 and Q4_0 in GGUF's blocks along dim, which then is a multiple of 32.
 typedef struct ig_kv_store {
 	const float *k, *v; void *kc, *vc;
 	int64_t kstride, vstride;  // heads lie dim apart
-	int32_t type, heads, dim, cells;
+	int32_t type, vtype, heads, dim, cells;
 } ig_kv_store;
+
+// Bytes of a row of dim values in a cache; 0 for a type that no cache has.
+static inline int64_t ig_kv_row(int32_t type, int32_t dim) {
+	return type == IG_F32 ? 4 * (int64_t)dim : type == IG_F16 || type == IG_BF16 ? 2 * (int64_t)dim :
+	       type == IG_Q8_0 ? (int64_t)dim / 32 * 34 : type == IG_Q4_0 ? (int64_t)dim / 32 * 18 : 0;
+}
 
 // Causal attention of each row over cells 0..pos of its slot; query head h reads kv head h / (heads/kv_heads).
 // score = scale * q.k, through cap*tanh(score/cap) if cap > 0; window > 0 keeps the last `window` cells.
 // With gate: the result is multiplied by sigmoid(gate), [heads][dim] a row, ggap floats from head to head.
-// A tile of queries (the heads of one kv head, of one or more neighbouring rows) goes over the cells in blocks of
-// IG_ATTENTION_CELLS, so that K and V stream once a tile. A thread's scratch holds, for the tile, the queries, the
-// sums, the scores of a block and each query's running maximum and total; and one block of K or V as f32. Rows of
-// dim values are padded there to a multiple of 16.
-enum { IG_ATTENTION_CELLS = 64, IG_ATTENTION_QUERIES = 16 };
+//
+// Cells are read in blocks of IG_ATTENTION_BLOCK. A row's cells make at most IG_ATTENTION_SECTIONS sections of whole
+// blocks, counted from cell 0, whose length the row's position alone decides; each section is summed by itself and then
+// joins the sections before it. So threads may share a row's sections and the bits stay the same.
+//
+// A tile of queries (the heads of one kv head, of one or more neighbouring rows) goes over the cells together, so that
+// K and V stream once a tile. A thread's scratch holds, for a tile, the queries, two sums, the scores of a block, and
+// some K or V as f32; and its share of the sections of tiles that threads share (1 MB at 16 heads of 256 over 4 kv heads).
+enum { IG_ATTENTION_BLOCK = 256, IG_ATTENTION_SECTIONS = 32, IG_ATTENTION_QUERIES = 64, IG_ATTENTION_SHARED = 4 };
+static inline int64_t ig_attention_pad(int64_t dim) { return (dim + 15) & ~(int64_t)15; }
+static inline int64_t ig_attention_sum(int64_t dim) { return ig_attention_pad(dim) + 16; } // a sum, its maximum and total
+static inline int64_t ig_attention_tile(int32_t heads, int32_t kv_heads) { // queries
+	return heads / kv_heads > IG_ATTENTION_QUERIES ? heads / kv_heads : IG_ATTENTION_QUERIES;
+}
+static inline int64_t ig_attention_rows(int64_t dim) { // floats for K or V
+	return dim > 256 ? 16 * ig_attention_pad(dim) : 16 * 256;
+}
+static inline int64_t ig_attention_work(int32_t heads, int32_t kv_heads, int32_t dim) { // floats a thread for its tile
+	return ig_attention_tile(heads, kv_heads) * (ig_attention_pad(dim) + 2 * ig_attention_sum(dim) + IG_ATTENTION_BLOCK) + ig_attention_rows(dim);
+}
+static inline int64_t ig_attention_pool(int32_t heads, int32_t kv_heads) { // sums a thread for shared tiles
+	return (int64_t)IG_ATTENTION_SHARED * IG_ATTENTION_SECTIONS * (heads / kv_heads);
+}
 static inline int64_t ig_attention_scratch(int32_t heads, int32_t kv_heads, int32_t dim) { // floats a thread
-	int64_t group = heads / kv_heads, row = (dim + 15) & ~(int64_t)15;
-	int64_t queries = group > IG_ATTENTION_QUERIES ? group : IG_ATTENTION_QUERIES;
-	return (queries * (2 * row + IG_ATTENTION_CELLS + 2) + IG_ATTENTION_CELLS * row + 15) & ~(int64_t)15;
+	return ig_attention_work(heads, kv_heads, dim) + ig_attention_pool(heads, kv_heads) * ig_attention_sum(dim);
 }
 typedef struct ig_attention {
 	const float *q; const void *kc, *vc; const float *gate; float *dst;
 	float *scratch;               // [threads][ig_attention_scratch]
+	uint32_t *done;               // [threads][IG_ATTENTION_SHARED], zero before the first run; left zero by each
 	int64_t qstride, qgap, gstride, ggap, dstride;
-	int32_t type, heads, kv_heads, dim, cells, window; float scale, cap;
+	int32_t type, vtype, heads, kv_heads, dim, cells, window; float scale, cap;
 } ig_attention;
 
-// Causal depthwise convolution over a sequence, then silu: dst[r][c] = silu(sum_j w[c][j] * x[r-width+1+j][c]).
+// Causal depthwise convolution over a sequence, then silu: dst[r][c] = silu(sum_j w[j][c] * x[r-width+1+j][c]).
 // The width-1 rows before a sequence's first row come from its plane: state [plane][width-1][cols], oldest first;
 // the last width-1 inputs are left in plane_out.
 typedef struct ig_conv {
@@ -166,8 +190,14 @@ typedef struct ig_conv {
 //   q, k = l2norm(q), l2norm(k)  (divided by max(norm, eps));  q *= 1/sqrt(dim)
 //   g = exp(a[h] * softplus(alpha + dt[h]));  beta = sigmoid(beta)
 //   S *= g;  S += k (beta * (v - S^T k))^T;  o = S^T q
-// qkv row: q[kheads][dim] k[kheads][dim] v[vheads][dim]; alpha, beta rows: [vheads]; state [plane][vheads][dim][dim],
-// value-major: S[v][k], so that both products run along a row.
+// qkv row: q[kheads][dim] k[kheads][dim] v[vheads][dim]; alpha, beta rows: [vheads]; state [plane][vheads][dim*dim],
+// where ig_delta_at(dim, k, v) is the place of S[k][v]: blocks of IG_DELTA_BLOCK values (the last has what is left), in
+// each a row a key.
+enum { IG_DELTA_BLOCK = 32 };
+static inline int64_t ig_delta_at(int64_t dim, int64_t key, int64_t value) {
+	int64_t in = value % IG_DELTA_BLOCK, first = value - in;
+	return first * dim + key * (dim - first < IG_DELTA_BLOCK ? dim - first : IG_DELTA_BLOCK) + in;
+}
 typedef struct ig_delta {
 	const float *qkv, *alpha, *beta, *dt, *a; float *state; float *dst;
 	int64_t stride, astride, bstride, dstride;

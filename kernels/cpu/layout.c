@@ -29,11 +29,11 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	[IG_ROPE] = {sizeof(T), F(x), F(freq), F(stride), F(gap), F(heads), F(rot), F(neox), F(mag)},
 #undef T
 #define T ig_kv_store
-	[IG_KV_STORE] = {sizeof(T), F(k), F(v), F(kc), F(vc), F(kstride), F(vstride), F(type), F(heads), F(dim), F(cells)},
+	[IG_KV_STORE] = {sizeof(T), F(k), F(v), F(kc), F(vc), F(kstride), F(vstride), F(type), F(vtype), F(heads), F(dim), F(cells)},
 #undef T
 #define T ig_attention
-	[IG_ATTENTION] = {sizeof(T), F(q), F(kc), F(vc), F(gate), F(dst), F(scratch), F(qstride), F(qgap), F(gstride), F(ggap),
-	                  F(dstride), F(type), F(heads), F(kv_heads), F(dim), F(cells), F(window), F(scale), F(cap)},
+	[IG_ATTENTION] = {sizeof(T), F(q), F(kc), F(vc), F(gate), F(dst), F(scratch), F(done), F(qstride), F(qgap), F(gstride), F(ggap),
+	                  F(dstride), F(type), F(vtype), F(heads), F(kv_heads), F(dim), F(cells), F(window), F(scale), F(cap)},
 #undef T
 #define T ig_conv
 	[IG_CONV] = {sizeof(T), F(x), F(w), F(state), F(dst), F(stride), F(dstride), F(cols), F(width)},

@@ -2,6 +2,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "attention_tiles.h"
+#include "kv_quantize.h"
 #include "others_generic.h"
 #include "target.h"
 
@@ -11,7 +13,10 @@ IG_AVX2_BEGIN
 #include "simd_math.h"
 #include "norm_simd.h"
 #include "rope_simd.h"
+#include "kv_store_simd.h"
+#include "attention_block.h"
 #include "attention_simd.h"
+#include "conv_simd.h"
 #include "delta_simd.h"
 #include "route_simd.h"
 IG_TARGET_END

@@ -4,16 +4,12 @@
 
 #include <stddef.h>
 
-static ig_kernel *by_type(int type, ig_kernel *f32, ig_kernel *f16, ig_kernel *bf16) {
-	return type == IG_F32 ? f32 : type == IG_F16 ? f16 : type == IG_BF16 ? bf16 : NULL;
-}
-
 ig_kernel *ig_others_generic(int op, int type) {
 	switch (op) {
 	case IG_NORM: return ig_norm_generic;
 	case IG_ROPE: return ig_rope_generic;
-	case IG_KV_STORE: return by_type(type, ig_kv_store_f32_generic, ig_kv_store_f16_generic, ig_kv_store_bf16_generic);
-	case IG_ATTENTION: return by_type(type, ig_attention_f32_generic, ig_attention_f16_generic, ig_attention_bf16_generic);
+	case IG_KV_STORE: return ig_kv_row(type, 32) ? ig_kv_store_generic : NULL;
+	case IG_ATTENTION: return ig_kv_row(type, 32) ? ig_attention_generic : NULL;
 	case IG_CONV: return ig_conv_generic;
 	case IG_DELTA: return ig_delta_generic;
 	case IG_GLU: return ig_glu_generic;

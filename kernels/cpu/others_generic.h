@@ -8,8 +8,7 @@
 
 ig_kernel ig_norm_generic, ig_add_generic, ig_gather_generic;                                   // norm_generic.c
 ig_kernel ig_rope_generic;                                                                      // rope_generic.c
-ig_kernel ig_kv_store_f32_generic, ig_kv_store_f16_generic, ig_kv_store_bf16_generic;           // attention_generic.c
-ig_kernel ig_attention_f32_generic, ig_attention_f16_generic, ig_attention_bf16_generic;
+ig_kernel ig_kv_store_generic, ig_attention_generic;                                            // attention_generic.c
 ig_kernel ig_conv_generic, ig_delta_generic;                                                    // delta_generic.c
 ig_kernel ig_glu_generic;                                                                       // glu_generic.c
 ig_kernel ig_route_generic, ig_combine_generic;                                                 // route_generic.c

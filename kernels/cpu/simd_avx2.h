@@ -69,3 +69,28 @@ IG_INLINE void v_store_bf16(uint16_t *p, vf x) {
 	u = _mm256_srli_epi32(_mm256_add_epi32(u, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7fff))), 16);
 	_mm_storeu_si128((__m128i *)p, _mm_packus_epi32(_mm256_castsi256_si128(u), _mm256_extracti128_si256(u, 1)));
 }
+
+// The f16 at p in every lane.
+IG_INLINE vf v_set_f16(const uint16_t *p) { return _mm256_cvtph_ps(_mm_set1_epi16((int16_t)*p)); }
+// W values of 8 bits; W values of 4 bits, less 8, in the low or high halves of W bytes.
+IG_INLINE vf v_load_i8(const int8_t *p) { return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p))); }
+IG_INLINE vf v_load_low4(const uint8_t *p) {
+	vi x = _mm256_and_si256(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)), _mm256_set1_epi32(15));
+	return _mm256_cvtepi32_ps(_mm256_sub_epi32(x, _mm256_set1_epi32(8)));
+}
+IG_INLINE vf v_load_high4(const uint8_t *p) {
+	vi x = _mm256_srli_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)p)), 4);
+	return _mm256_cvtepi32_ps(_mm256_sub_epi32(x, _mm256_set1_epi32(8)));
+}
+
+// to[i*stride + j] = the sum of s[i][j], for i < W/4 and j < 4, in the order of v_sum4.
+IG_INLINE void v_sum_tile(vf (*s)[4], float *to, int stride) {
+	vf x[4];
+	for (int j = 0; j < 4; j++)
+		x[j] = _mm256_permute2f128_ps(s[0][j], s[1][j], 0x20) + _mm256_permute2f128_ps(s[0][j], s[1][j], 0x31);
+	vf a = _mm256_unpacklo_ps(x[0], x[1]) + _mm256_unpackhi_ps(x[0], x[1]);
+	vf b = _mm256_unpacklo_ps(x[2], x[3]) + _mm256_unpackhi_ps(x[2], x[3]);
+	x[0] = _mm256_shuffle_ps(a, b, 0x44) + _mm256_shuffle_ps(a, b, 0xee);
+	_mm_storeu_ps(to, _mm256_castps256_ps128(x[0]));
+	_mm_storeu_ps(to + stride, _mm256_extractf128_ps(x[0], 1));
+}

@@ -64,3 +64,30 @@ IG_INLINE void v_store_bf16(uint16_t *p, vf x) {
 	u = _mm512_srli_epi32(_mm512_add_epi32(u, _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff))), 16);
 	_mm256_storeu_si256((__m256i *)p, _mm512_cvtepi32_epi16(u));
 }
+
+IG_INLINE vf v_set_f16(const uint16_t *p) { return _mm512_cvtph_ps(_mm256_set1_epi16((int16_t)*p)); }
+IG_INLINE vf v_load_i8(const int8_t *p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)p))); }
+IG_INLINE vf v_load_low4(const uint8_t *p) {
+	vi x = _mm512_and_si512(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)), _mm512_set1_epi32(15));
+	return _mm512_cvtepi32_ps(_mm512_sub_epi32(x, _mm512_set1_epi32(8)));
+}
+IG_INLINE vf v_load_high4(const uint8_t *p) {
+	vi x = _mm512_srli_epi32(_mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *)p)), 4);
+	return _mm512_cvtepi32_ps(_mm512_sub_epi32(x, _mm512_set1_epi32(8)));
+}
+
+IG_INLINE void v_sum_tile(vf (*s)[4], float *to, int stride) {
+	vf x[4];
+	for (int j = 0; j < 4; j++) {
+		vf a = _mm512_shuffle_f32x4(s[0][j], s[1][j], 0x44) + _mm512_shuffle_f32x4(s[0][j], s[1][j], 0xee);
+		vf b = _mm512_shuffle_f32x4(s[2][j], s[3][j], 0x44) + _mm512_shuffle_f32x4(s[2][j], s[3][j], 0xee);
+		x[j] = _mm512_shuffle_f32x4(a, b, 0x88) + _mm512_shuffle_f32x4(a, b, 0xdd);
+	}
+	vf a = _mm512_unpacklo_ps(x[0], x[1]) + _mm512_unpackhi_ps(x[0], x[1]);
+	vf b = _mm512_unpacklo_ps(x[2], x[3]) + _mm512_unpackhi_ps(x[2], x[3]);
+	x[0] = _mm512_shuffle_ps(a, b, 0x44) + _mm512_shuffle_ps(a, b, 0xee);
+	_mm_storeu_ps(to, _mm512_castps512_ps128(x[0]));
+	_mm_storeu_ps(to + stride, _mm512_extractf32x4_ps(x[0], 1));
+	_mm_storeu_ps(to + 2 * stride, _mm512_extractf32x4_ps(x[0], 2));
+	_mm_storeu_ps(to + 3 * stride, _mm512_extractf32x4_ps(x[0], 3));
+}

@@ -193,14 +193,14 @@ func TestProgramListing(t *testing.T) {
 	defer p.Free()
 	for _, a := range []Args{
 		&Norm{X: m.At(0), W: m.At(64), Dst: m.At(128), Stride: 16, Gap: 16, DStride: 16, DGap: 16, Heads: 1, Cols: 16, Eps: 0.5},
-		&KVStore{K: m.At(128), V: m.At(128), KC: m.At(256), VC: m.At(512), KStride: 16, VStride: 16, Type: F16, Heads: 1, Dim: 16, Cells: 4},
+		&KVStore{K: m.At(128), V: m.At(128), KC: m.At(256), VC: m.At(512), KStride: 16, VStride: 16, Type: F16, VType: F16, Heads: 1, Dim: 16, Cells: 4},
 	} {
 		if err := p.Add(a); err != nil {
 			t.Fatal(err)
 		}
 	}
 	const want = `  0 norm/generic x=@0 w=@1 dst=@2 stride=16 gap=16 dstride=16 dgap=16 gstride=0 heads=1 cols=16 rows=0 eps=0.5
-  1 kv_store/generic k=@2 v=@2 kc=@3 vc=@4 kstride=16 vstride=16 type=F16 heads=1 dim=16 cells=4
+  1 kv_store/generic k=@2 v=@2 kc=@3 vc=@4 kstride=16 vstride=16 type=F16 vtype=F16 heads=1 dim=16 cells=4
 `
 	if got := p.String(); got != want || p.Len() != 2 {
 		t.Errorf("%d steps:\n%s", p.Len(), got)
@@ -225,8 +225,8 @@ func TestArgsAreChecked(t *testing.T) {
 		"norm: bad kernel arguments: Cols is 0":                                                &Norm{X: at, Dst: at, Heads: 1},
 		"matmul: bad kernel arguments: a row of 100 values is not whole blocks of 256 of Q4_K": &Matmul{W: at, X: at, Dst: at, Type: Q4_K, M: 1, K: 100},
 		"rope: bad kernel arguments: Rot is 3, not a multiple of 2":                            &Rope{X: at, Freq: at, Heads: 1, Rot: 3},
-		"attention: bad kernel arguments: Heads is 3, not a multiple of 2":                     &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Type: F16, Heads: 3, KVHeads: 2, Dim: 1, Cells: 1},
-		"attention: bad kernel arguments: KVHeads is 0":                                        &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Type: F16, Heads: 3, Dim: 1, Cells: 1},
+		"attention: bad kernel arguments: Heads is 3, not a multiple of 2":                     &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Done: at, Type: F16, Heads: 3, KVHeads: 2, Dim: 1, Cells: 1},
+		"attention: bad kernel arguments: KVHeads is 0":                                        &Attention{Q: at, KC: at, VC: at, Dst: at, Scratch: at, Done: at, Type: F16, Heads: 3, Dim: 1, Cells: 1},
 		"route: bad kernel arguments: 5 of 4 experts used":                                     &Route{Logits: at, IDs: at, Weights: at, Experts: 4, Used: 5},
 	} {
 		if err := p.Add(a); !errors.Is(err, ErrArgs) || err.Error() != want {

@@ -21,12 +21,12 @@ IG_INLINE void pack_fifth(const uint8_t *q, uint8_t *fifth) {
 		fifth[j] = (uint8_t)(bits >> 8 * j);
 }
 
-static const float ends_4[] = {-8.9f, -8.7f, -8.5f, -8.3f, -8.1f, -7.9f, -7.7f, -7.5f, -7.3f, -7.1f, -6.9f, 7.7f, 7.5f, 7.3f, 7.1f, 6.9f};
-static const float ends_5[] = {-16.9f, -16.7f, -16.5f, -16.3f, -16.1f, -15.9f, -15.7f, -15.5f, -15.3f, 15.7f, 15.5f, 15.3f, 15.1f};
-static const float ends_8[] = {127, 127.2f, 127.4f};
-static const float wide_4[] = {14, 14.25f, 14.5f, 14.75f, 15, 15.25f, 15.5f, 15.75f, 16, 16.25f, 16.5f};
-static const float wide_5[] = {30, 30.25f, 30.5f, 30.75f, 31, 31.25f, 31.5f, 31.75f, 32, 32.25f, 32.5f};
-static const float ends_iq4[] = {-140, -136, -133, -130, -127, -124, -121, -118, -114, -110, -105, -100, 100, 105, 109, 113, 117, 121};
+static const float ends_4[] = {-8.8f, -8.5f, -8.2f, -7.9f, -7.6f, -7.4f, -7.2f, -7, -6.8f, 7.7f, 7.4f, 7.2f, 7, 6.8f, 6.6f};
+static const float ends_5[] = {-16.8f, -16.4f, -16, -15.6f, -15.2f, -14.8f, -14.4f, 15.6f, 15.2f, 14.8f, 14.4f};
+static const float ends_8[] = {127.4f, 127, 126.4f, 125.8f, 125.2f, 124.6f, 124};
+static const float wide_4[] = {13.5f, 14, 14.25f, 14.5f, 14.75f, 15, 15.25f, 15.5f, 15.75f, 16, 16.5f};
+static const float wide_5[] = {28, 28.5f, 29, 29.5f, 30, 30.5f, 31, 31.5f, 32, 32.5f};
+static const float ends_iq4[] = {-140, -135, -130, -125, -120, -115, -110, -105, -100, 98, 104, 110, 116, 122, 128};
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 

@@ -121,7 +121,7 @@ IG_INLINE void fit_lines(const float *x, lined s, const float *wide, int tries, 
 	}
 }
 
-static const float wide_q2[] = {1.6f, 1.9f, 2.2f, 2.4f, 2.6f, 2.8f, 3, 3.2f, 3.4f, 3.6f, 3.8f, 4.1f, 4.5f};
+static const float wide_q2[] = {2, 2.25f, 2.5f, 2.75f, 3, 3.25f, 3.5f, 3.75f, 4, 4.4f};
 
 static void encode_q2_k(const float *v, void *dst, int64_t k) {
 	const lined s = {16, 3, 15};
@@ -161,7 +161,7 @@ static void encode_q4_k(const float *v, void *dst, int64_t k) {
 	const lined s = {32, 15, 63};
 	fitted f = {0};
 	SUPERS(ig_q4_k, 32) {
-		fit_lines(x, s, wide_4, COUNT(wide_4), 1, &f);
+		fit_lines(x, s, wide_4, COUNT(wide_4), 3, &f);
 		codes(x, 32, (grid){0, 15, 0}, f.d, f.b, 0, q);
 		for (int b = 0; b < here / 8; b++) {
 			out[b].d = f.hd[b];
@@ -176,7 +176,7 @@ static void encode_q5_k(const float *v, void *dst, int64_t k) {
 	const lined s = {32, 31, 63};
 	fitted f = {0};
 	SUPERS(ig_q5_k, 32) {
-		fit_lines(x, s, wide_5, COUNT(wide_5), 1, &f);
+		fit_lines(x, s, wide_5, COUNT(wide_5), 2, &f);
 		codes(x, 32, (grid){0, 31, 0}, f.d, f.b, 0, q);
 		for (int b = 0; b < here / 8; b++) {
 			out[b].d = f.hd[b];

@@ -77,8 +77,8 @@ IG_INLINE void fit_scales(const float *x, scaled s, const float *ends, int tries
 	}
 }
 
-static const float ends_q3[] = {-4.9f, -4.7f, -4.5f, -4.3f, -4.1f, -3.9f, -3.7f, -3.5f, -3.3f, -3.1f, -2.9f, -2.7f, 4.1f, 3.9f, 3.7f, 3.5f, 3.3f, 3.1f, 2.9f, 2.7f};
-static const float ends_q6[] = {-32.8f, -32.6f, -32.4f, -32.2f, -32, -31.8f, -31.6f, -31.4f, -31.2f, -31, 31.8f, 31.6f, 31.4f, 31.2f, 31};
+static const float ends_q3[] = {-4.8f, -4.5f, -4.3f, -4.1f, -3.9f, -3.7f, -3.5f, -3.3f, -3.1f, -2.9f, -2.6f, 4, 3.8f, 3.6f, 3.4f, 3.2f, 3, 2.8f, 2.6f};
+static const float ends_q6[] = {-33, -32.5f, -32, -31.5f, -31, -30.5f, -30, -29.5f, -29, -28.5f, 31.5f, 31, 30.5f, 30, 29.5f, 29, 28.5f};
 
 // For each run of 16 groups of n values: x (the groups side by side), `here` groups that exist, and q for their codes.
 #define SUPERS(type, n) \

@@ -1,0 +1,122 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"ingot/engine"
+)
+
+// workRate is what the row's work comes to, and the limit that bounds it: for tokens written one by one the bytes a second
+// of weights, for a prompt the multiply-adds a second with them. ok is false for both in one.
+func (r *benchRow) workRate() (rate, limit float64, unit string, ok bool) {
+	t := r.test
+	switch {
+	case t.prompt == 0:
+		return mean(r.rates()) * float64(r.bytes), r.limits.Read, "GB/s", true
+	case t.gen == 0:
+		return mean(r.rates()) / float64(t.prompt) * float64(r.macs), r.peak(), "GMAC/s", true
+	}
+	return 0, 0, "", false
+}
+
+// peak is the fastest that the level's instructions multiply: what is not quantized is not multiplied as int8.
+func (r *benchRow) peak() float64 {
+	if slices.Contains([]string{"F32", "F16", "BF16"}, r.model.weights) {
+		return r.limits.Peak(r.level, "bf16", "f32")
+	}
+	return r.limits.Peak(r.level)
+}
+
+func (r *benchRow) workText() string {
+	rate, _, unit, ok := r.workRate()
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f %s", rate/1e9, unit)
+}
+
+func (r *benchRow) shareText() string {
+	rate, limit, _, ok := r.workRate()
+	if !ok || limit == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*rate/limit)
+}
+
+// limitFields are further columns of the csv and json forms. A share is 0 where it has no meaning.
+func (r *benchRow) limitFields() []field {
+	rate, limit, _, ok := 0.0, 0.0, "", false
+	if len(r.nanos) > 0 {
+		rate, limit, _, ok = r.workRate()
+	}
+	share := 0.0
+	if ok && limit > 0 {
+		share = rate / limit
+	}
+	return []field{
+		{"level", r.level}, {"bytes_per_token", r.bytes}, {"macs_per_prompt", r.macs},
+		{"limit_bytes_per_s", int64(r.limits.Read)}, {"limit_macs_per_s", int64(r.peak())}, {"share_of_limit", six(share)},
+	}
+}
+
+// limitRow is one line of a machine's limits.
+type limitRow struct {
+	Threads     int     `json:"threads"`
+	Limit       string  `json:"limit"` // "read" or the type of the factors
+	Instruction string  `json:"instruction"`
+	Level       string  `json:"level"`
+	Value       float64 `json:"value"`
+	Unit        string  `json:"unit"`
+}
+
+func limitRows(l *engine.Limits) []limitRow {
+	rows := []limitRow{{1, "read", "", "", l.Read1 / 1e9, "GB/s"}}
+	if l.Threads > 1 {
+		rows = append(rows, limitRow{l.Threads, "read", "", "", l.Read / 1e9, "GB/s"})
+	}
+	for _, r := range l.Rates {
+		rows = append(rows, limitRow{l.Threads, r.Type, r.Instruction, r.Level, r.PerSecond / 1e9, "GMAC/s"})
+	}
+	return rows
+}
+
+// printLimits prints what was measured for each number of threads.
+func printLimits(w io.Writer, format string, threads []int, limits map[int]*engine.Limits) error {
+	var rows []limitRow
+	for _, t := range threads {
+		rows = append(rows, limitRows(limits[t])...)
+	}
+	switch format {
+	case "json":
+		return writeJSON(w, rows)
+	case "jsonl":
+		for _, r := range rows {
+			if err := json.NewEncoder(w).Encode(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	case "csv":
+		fmt.Fprintln(w, "threads,limit,instruction,level,value,unit")
+		for _, r := range rows {
+			fmt.Fprintf(w, "%d,%s,%s,%s,%.2f,%s\n", r.Threads, r.Limit, r.Instruction, r.Level, r.Value, r.Unit)
+		}
+		return nil
+	}
+	fmt.Fprintf(w, "| limit | threads | %-20s | level  | %15s |\n", "instruction", "at most")
+	fmt.Fprintf(w, "| ----- | ------: | %s | ------ | %s: |\n", strings.Repeat("-", 20), strings.Repeat("-", 14))
+	for _, r := range rows {
+		fmt.Fprintf(w, "| %-5s | %7d | %-20s | %-6s | %15s |\n", r.Limit, r.Threads, r.Instruction, r.Level, fmt.Sprintf("%.1f %s", r.Value, r.Unit))
+	}
+	for _, t := range threads {
+		if l := limits[t]; l != nil {
+			fmt.Fprintf(w, "\nread fastest by %d threads: %s\n", l.Threads, l.Pattern)
+		}
+	}
+	_, err := fmt.Fprintln(w)
+	return err
+}

@@ -1,0 +1,62 @@
+package cli
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"ingot/engine"
+)
+
+var someLimits = &engine.Limits{Threads: 2, Read1: 10e9, Read: 20e9, Pattern: "4 streams a thread", Rates: []engine.Rate{
+	{Instruction: "vfmadd ymm", Type: "f32", Level: "avx2", PerSecond: 50e9},
+	{Instruction: "vpdpbusd", Type: "int8", Level: "avx512", PerSecond: 400e9},
+}}
+
+func TestShareOfLimits(t *testing.T) {
+	for _, c := range []struct {
+		test          benchTest
+		weights, want string
+	}{
+		{benchTest{gen: 4}, "Q8_0", "8.0 GB/s 40.0%"},          // 2 tokens a second of 4 GB
+		{benchTest{gen: 4, depth: 9}, "F16", "8.0 GB/s 40.0%"}, // weights, whatever the cache adds
+		{benchTest{prompt: 4}, "Q8_0", "20.0 GMAC/s 5.0%"},     // half a prompt a second of 40e9
+		{benchTest{prompt: 4}, "BF16", "20.0 GMAC/s 40.0%"},    // of what multiplies floats
+		{benchTest{prompt: 2, gen: 2}, "Q8_0", "- -"},          // a mixture has no one limit
+	} {
+		r := benchRow{model: &benchModelInfo{weights: c.weights}, test: c.test, nanos: []int64{2e9}, level: "avx512", limits: someLimits, bytes: 4e9, macs: 40e9}
+		if got := r.workText() + " " + r.shareText(); got != c.want {
+			t.Errorf("%s of %s: %q, expected %q", c.test.name(), c.weights, got, c.want)
+		}
+	}
+	r := benchRow{model: &benchModelInfo{}, test: benchTest{prompt: 1}, nanos: []int64{1}, level: "generic", limits: someLimits}
+	if r.shareText() != "-" {
+		t.Errorf("a level without instructions of its own has the share %q", r.shareText())
+	}
+}
+
+func TestLimitsArePrinted(t *testing.T) {
+	print := func(format string) string {
+		var b strings.Builder
+		if err := printLimits(&b, format, []int{0}, map[int]*engine.Limits{0: someLimits}); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	var rows []limitRow
+	if err := json.Unmarshal([]byte(print("json")), &rows); err != nil || len(rows) != 4 ||
+		rows[1] != (limitRow{2, "read", "", "", 20, "GB/s"}) || rows[3] != (limitRow{2, "int8", "vpdpbusd", "avx512", 400, "GMAC/s"}) {
+		t.Errorf("%v, %+v", err, rows)
+	}
+	if got := strings.Count(print("jsonl"), "\n"); got != 4 {
+		t.Errorf("%d lines of jsonl", got)
+	}
+	const csv = "threads,limit,instruction,level,value,unit\n1,read,,,10.00,GB/s\n2,read,,,20.00,GB/s\n2,f32,vfmadd ymm,avx2,50.00,GMAC/s\n2,int8,vpdpbusd,avx512,400.00,GMAC/s\n"
+	if got := print("csv"); got != csv {
+		t.Errorf("csv:\n%s", got)
+	}
+	if got := print("md"); !strings.Contains(got, "| int8  |       2 | vpdpbusd             | avx512 |    400.0 GMAC/s |\n") ||
+		!strings.Contains(got, "\nread fastest by 2 threads: 4 streams a thread\n") {
+		t.Errorf("md:\n%s", got)
+	}
+}
