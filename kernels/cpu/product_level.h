@@ -11,24 +11,37 @@
 #define ARGS const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc
 #define PLAIN(NAME, SIZE) \
 	static void rows_##NAME(ARGS) { (void)rows, plain_rows(w, j, x, n, acc, SIZE, load_##NAME); }
-#define PACKED(NAME) \
-	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, w, j, rows, x, n, acc); }
+#define PRODUCTS(NAME, ...)                                                                                                   \
+	static __attribute__((noinline)) void products_##NAME(const panel *p, int panels, int chunks, int64_t at,                 \
+	                                                      const uint8_t *const *x, const side *sides, int n, float *acc, int width) { \
+		panel_dots((form){__VA_ARGS__}, p, panels, chunks, at, x, sides, n, acc, width);                                        \
+	}
+PRODUCTS(signed8, .bits = 8, .offset = OFFSET8)
+PRODUCTS(offset4, .bits = 4, .offset = 1)
+PRODUCTS(offset5, .bits = 5, .offset = 1)
+PRODUCTS(mins4, .bits = 4, .mins = 1)
+PRODUCTS(mins5, .bits = 5, .mins = 1)
+PRODUCTS(offset6_by16, .bits = 6, .offset = 1, .by16 = 1)
+PRODUCTS(mins6_by16, .bits = 6, .mins = 1, .by16 = 1)
+
+#define PACKED(NAME, PRODUCTS) \
+	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, products_##PRODUCTS, w, j, rows, x, n, acc); }
 PLAIN(f32, 4)
 PLAIN(f16, 2)
 PLAIN(bf16, 2)
-PACKED(q4_0)
-PACKED(q4_1)
-PACKED(q5_0)
-PACKED(q5_1)
-PACKED(q8_0)
-PACKED(q2_k)
-PACKED(q3_k)
-PACKED(q4_k)
-PACKED(q5_k)
-PACKED(q6_k)
-PACKED(iq4_nl)
-PACKED(iq4_xs)
-PACKED(mxfp4)
+PACKED(q4_0, offset4)
+PACKED(q4_1, mins4)
+PACKED(q5_0, offset5)
+PACKED(q5_1, mins5)
+PACKED(q8_0, signed8)
+PACKED(q2_k, mins6_by16)
+PACKED(q3_k, offset6_by16)
+PACKED(q4_k, mins4)
+PACKED(q5_k, mins5)
+PACKED(q6_k, offset6_by16)
+PACKED(iq4_nl, signed8)
+PACKED(iq4_xs, signed8)
+PACKED(mxfp4, offset5)
 
 enum { UNITS = PANELS * LANES > IG_GROUP ? PANELS * LANES / IG_GROUP : 1 };
 

@@ -24,13 +24,14 @@
 
 #include "product.h"
 
-// What the blocks of a type look like once they are unpacked.
+// What the blocks of a type look like once they are unpacked. The products of a panel depend on the second part alone.
 typedef struct form {
 	int type, values, words, extra; // of a block (repack.h)
-	int bits;                       // of q
-	int offset;                     // subtracted from q
-	int by16;                       // a scale for 16 values, not 32
-	int mins;                       // there are minima, one for each scale
+	int offset;                     // subtracted from q; for the products: whether there is one
+
+	int bits; // of q
+	int by16; // a scale for 16 values, not 32
+	int mins; // there are minima, one for each scale
 } form;
 
 // The scales and minima of up to 8 chunks of 32 values of each lane: of chunk c, or where they are for 16 values, of
@@ -196,7 +197,6 @@ IG_INLINE void few_rows(const form f, unpack_fn *unpack, const ig_weights *w, in
 			const uint8_t *q[FEW];
 			for (int r = 0; r < n; r++)
 				q[r] = x[r] + 32 * (at + c);
-			IG_UNROLL
 			for (int i = 0; i < PARTS; i++)
 				few_block(f, unpack, (blocks){b.words + 4 * LANES * i, b.extra + f.extra * LANES * i}, sides, q, c, result[i], n);
 			b.words += f.words * 4 * IG_GROUP;
@@ -254,23 +254,32 @@ IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, c
 			*(F *)(acc + r * width + g * LANES) = result[g * rows + r];
 }
 
-IG_INLINE void panel_dots(const panel *p, const form f, int chunks, int64_t at, const uint8_t *const *x, const side *sides, int n,
-                          float *acc, int width, const int panels) {
+// Takes `panels` panels to all activation rows. One such function serves all types whose products go alike.
+typedef void panel_fn(const panel *p, int panels, int chunks, int64_t at, const uint8_t *const *x, const side *sides, int n,
+                      float *acc, int width);
+
+IG_INLINE void panel_dots(const form f, const panel *p, int panels, int chunks, int64_t at, const uint8_t *const *x,
+                          const side *sides, int n, float *acc, int width) {
 	int r = 0;
-#define TAKE(ROWS) panel_dot(p, f, chunks, at, x + r, sides + r, acc + r * width, width, ROWS, panels), r += ROWS
-	while (r + BLOCK <= n)
-		TAKE(BLOCK);
-	if (BLOCK > 4 && r + 4 <= n)
-		TAKE(4);
-	if (r + 2 <= n)
-		TAKE(2);
-	if (r < n)
-		TAKE(1);
+#define TAKE(ROWS, PANELS) panel_dot(p, f, chunks, at, x + r, sides + r, acc + r * width, width, ROWS, PANELS), r += ROWS
+	if (PANELS > 1 && panels == PANELS) {
+		while (r + BLOCK <= n)
+			TAKE(BLOCK, PANELS);
+		while (r + 2 <= n)
+			TAKE(2, PANELS);
+		if (r < n)
+			TAKE(1, PANELS);
+		return;
+	}
+	while (r + 4 <= n)
+		TAKE(4, 1);
+	while (r < n)
+		TAKE(1, 1);
 #undef TAKE
 }
 
 // `groups` groups of rows from j on, PANELS panels at a time.
-IG_INLINE void many_rows(const form f, unpack_fn *unpack, const ig_weights *w, int64_t j, int groups, const uint8_t *const *x,
+IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j, int groups, const uint8_t *const *x,
                          int n, float *acc) {
 	enum { PARTS = IG_GROUP / LANES };
 	const int step = f.values / 32, width = groups * IG_GROUP;
@@ -294,21 +303,18 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, const ig_weights *w, i
 					b.extra += f.extra * IG_GROUP;
 				}
 			}
-			if (panels == 1)
-				panel_dots(&p, f, chunks, at, x, sides, n, acc + part * LANES, width, 1);
-			else
-				panel_dots(&p, f, chunks, at, x, sides, n, acc + part * LANES, width, PANELS);
+			products(&p, panels, chunks, at, x, sides, n, acc + part * LANES, width);
 			part += panels;
 		}
 	}
 }
 
 // A row kernel (product.h), for any type.
-IG_INLINE void packed_rows(const form f, unpack_fn *unpack, const ig_weights *w, int64_t j, int rows, const void *const *x,
+IG_INLINE void packed_rows(const form f, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j, int rows, const void *const *x,
                            int n, float *acc) {
 	const uint8_t *const *q = (const uint8_t *const *)x;
 	if (n > FEW) {
-		many_rows(f, unpack, w, j, rows / IG_GROUP, q, n, acc);
+		many_rows(f, unpack, products, w, j, rows / IG_GROUP, q, n, acc);
 		return;
 	}
 	// Three rows are taken as four, the last of them twice.
