@@ -12,9 +12,18 @@ IG_INLINE void fetch(const char *p, int64_t bytes) {
 	for (int64_t i = 0; i < bytes; i += 64)
 		_mm_prefetch(p + i, _MM_HINT_T0);
 }
-IG_INLINE void fetch_to_l2(const char *p, int64_t bytes) {
-	for (int64_t i = 0; i < bytes; i += 64)
-		_mm_prefetch(p + i, _MM_HINT_T1);
+// The share of `bytes` that queries i..i+more of n fetch, so that no burst of misses holds up the arithmetic.
+IG_INLINE void fetch_share(const char *p, int64_t bytes, int i, int more, int n) {
+	for (int64_t at = bytes * i / n & ~63; at < bytes * (i + more) / n; at += 64)
+		_mm_prefetch(p + at, _MM_HINT_T1);
+}
+
+// A row's values as floats, padded with zeros.
+IG_INLINE void unpack(int type, float *to, const char *row, int d, int end, int dim) {
+	for (; d < dim / W * W && d < end; d += W, to += W)
+		v_store(to, cache_load(type, row, d));
+	for (; d < end; d += W, to += W)
+		v_store(to, d < dim ? cache_load_upto(type, row, d, dim - d) : v_set(0));
 }
 
 // Scores of N queries against 4 rows of K.
@@ -48,8 +57,8 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = (lo - c0) / 4 * 4; c < end;) {
 		int cells = t->direct ? 4 : end - c < 16 ? end - c : 16;
 		const char *from = t->k + (c0 + c) * t->krow, *k[4];
-		fetch(from + (t->direct ? AHEAD : 16 * t->krow), cells * t->krow);
 		if (t->direct) {
+			fetch(from + AHEAD, cells * t->krow);
 			for (int j = 0; j < 4; j++)
 				k[j] = from + (c + j < end ? j : end - 1 - c) * t->krow;
 			int i = 0;
@@ -60,12 +69,12 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 			for (; i < t->n; i++)
 				dots(type, t->q + i * pad, pad, k, t->score + i * BLOCK + c, 1);
 		} else {
-			fetch_to_l2(t->v + (c0 + c) * t->vrow, cells * t->vrow); // needed next
 			for (int j = 0; j < cells; j++)
-				for (int d = 0; d < pad; d += W)
-					v_store(t->rows + j * pad + d, d < t->a->dim ? cache_load_upto(type, from + j * t->krow, d, t->a->dim - d) : v_set(0));
+				unpack(type, t->rows + j * pad, from + j * t->krow, 0, pad, t->a->dim);
 			for (int i = 0; i < t->n;) {
 				int more = i + TOGETHER <= t->n ? TOGETHER : 1;
+				fetch_share(from + cells * t->krow, cells * t->krow, i, more, t->n);
+				fetch_share(t->v + (c0 + c) * t->vrow, cells * t->vrow, i, more, t->n); // needed after the scores
 				for (int u = 0; u < cells; u += 4) {
 					for (int j = 0; j < 4; j++)
 						k[j] = (const char *)(t->rows + (u + j) * pad);
@@ -181,15 +190,20 @@ IG_INLINE void weigh_unpacked(const tile *t, int c0, int lo, int hi, int type) {
 		for (int d = 0; d < t->pad; d += 2 * W) {
 			int D = d + W < t->pad ? 2 : 1;
 			const char *v = t->v + (c0 + c) * t->vrow;
-			for (int j = 0; j < end - c; j++, v += t->vrow)
-				for (int e = 0; e < D; e++) {
-					int left = dim - d - e * W;
-					v_store(t->rows + (j * D + e) * W, left > 0 ? cache_load_upto(type, v, d + e * W, left) : v_set(0));
-				}
+			if (D == 2)
+				for (int j = 0; j < end - c; j++)
+					unpack(type, t->rows + j * 2 * W, v + j * t->vrow, d, d + 2 * W, dim);
+			else
+				for (int j = 0; j < end - c; j++)
+					unpack(type, t->rows + j * W, v + j * t->vrow, d, d + W, dim);
+			const char *next = v + (d + 2 * W) * t->vrow / dim;
 			int i = 0;
 			if (D == 2)
-				for (; i + 2 * TOGETHER <= t->n; i += 2 * TOGETHER)
+				for (; i + 2 * TOGETHER <= t->n; i += 2 * TOGETHER) {
+					for (int j = (end - c) * i / t->n; j < (end - c) * (i + 2 * TOGETHER) / t->n; j++)
+						_mm_prefetch(next + j * t->vrow, _MM_HINT_T0);
 					weigh_panel(t, i, d, c0, c, end, 2 * TOGETHER, 2);
+				}
 			for (; i < t->n; i++) {
 				if (D == 2)
 					weigh_panel(t, i, d, c0, c, end, 1, 2);
