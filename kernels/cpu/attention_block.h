@@ -90,14 +90,22 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 	}
 }
 
-// Adds to D vectors of N queries' sums p[i][cell] times V, cell after cell; v: row `from`, from the vectors' first value on.
-IG_INLINE void weigh(int type, float *sum, int64_t stride, const float *p, const char *v, int64_t row, int d0, int from, int to, int N, int D) {
+// Adds to D vectors of N queries' sums p[i][cell] times V, cell after cell; v: row `from`, whose value d0 is the vectors'
+// first. soon: where what is read later begins, to be fetched; NULL: nowhere.
+IG_INLINE void weigh(int type, float *sum, int64_t stride, const float *p, const char *v, int64_t row, int d0, int from, int to, int N, int D,
+                     const char *soon) {
 	vf s[8][4];
 	for (int i = 0; i < N; i++)
 		for (int d = 0; d < D; d++)
 			s[i][d] = v_load(sum + i * stride + d * W);
 	for (int c = from; c < to; c++, v += row) {
 		vf x[4];
+		if (soon) {
+			_mm_prefetch(soon, _MM_HINT_T0);
+			if (D > 1 && type != IG_Q8_0 && type != IG_Q4_0)
+				_mm_prefetch(soon + 64, _MM_HINT_T0);
+			soon += row;
+		}
 		for (int d = 0; d < D; d++)
 			x[d] = cache_load(type, v, d0 + d * W);
 		for (int i = 0; i < N; i++) {
@@ -127,23 +135,23 @@ IG_INLINE void weigh_in_place(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = from; c < to; c += 16) {
 		int end = c + 16 < to ? c + 16 : to;
 		const char *v = t->v + (c0 + c) * t->vrow;
-		fetch(v + AHEAD, (end - c) * t->vrow);
 		for (int i = 0, more; i < t->n; i += more) {
 			more = i + 4 <= t->n ? 4 : i + 2 <= t->n ? 2 : 1;
 			float *sum = t->part + i * stride;
 			const float *p = t->score + i * BLOCK;
 			int d = 0;
 			for (; d + DEEP * W <= pad; d += DEEP * W) {
+				const char *soon = v + AHEAD + d * t->vrow / pad;
 				if (more == 4)
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 4, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 4, DEEP, soon);
 				else if (more == 2)
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 2, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 2, DEEP, soon);
 				else
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 1, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 1, DEEP, soon);
 			}
 			for (; d < pad; d += W)
 				for (int j = 0; j < more; j++)
-					weigh(type, sum + j * stride + d, stride, p + j * BLOCK, v, t->vrow, d, c, end, 1, 1);
+					weigh(type, sum + j * stride + d, stride, p + j * BLOCK, v, t->vrow, d, c, end, 1, 1, NULL);
 		}
 	}
 }
@@ -164,7 +172,7 @@ IG_INLINE void weigh_panel(const tile *t, int i, int d, int c0, int c, int end, 
 	}
 	if (N == 1) {
 		if (from[0] < to[0])
-			weigh(IG_F32, sum, stride, p, v + (from[0] - c) * row, row, 0, from[0], to[0], 1, D);
+			weigh(IG_F32, sum, stride, p, v + (from[0] - c) * row, row, 0, from[0], to[0], 1, D, NULL);
 		return;
 	}
 	if (lo > hi)
@@ -172,14 +180,14 @@ IG_INLINE void weigh_panel(const tile *t, int i, int d, int c0, int c, int end, 
 	for (int j = 0; j < N; j++) {
 		int most = to[j] < lo ? to[j] : lo;
 		if (from[j] < most)
-			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (from[j] - c) * row, row, 0, from[j], most, 1, D);
+			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (from[j] - c) * row, row, 0, from[j], most, 1, D, NULL);
 	}
 	if (lo < hi)
-		weigh(IG_F32, sum, stride, p, v + (lo - c) * row, row, 0, lo, hi, N, D);
+		weigh(IG_F32, sum, stride, p, v + (lo - c) * row, row, 0, lo, hi, N, D, NULL);
 	for (int j = 0; j < N; j++) {
 		int least = from[j] > hi ? from[j] : hi;
 		if (least < to[j])
-			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (least - c) * row, row, 0, least, to[j], 1, D);
+			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (least - c) * row, row, 0, least, to[j], 1, D, NULL);
 	}
 }
 
