@@ -32,14 +32,18 @@ IG_INLINE void dots(int type, const float *q, int pad, const char *const *k, flo
 	for (int i = 0; i < N; i++)
 		for (int j = 0; j < 4; j++)
 			s[i][j] = v_set(0);
-	for (int d = 0; d < pad; d += W) {
-		vf x[4];
-		for (int j = 0; j < 4; j++)
-			x[j] = cache_load(type, k[j], d);
-		for (int i = 0; i < N; i++) {
-			vf y = v_load(q + i * pad + d);
+	int step = type == IG_Q8_0 || type == IG_Q4_0 ? 32 : W; // a block's scale is loaded once
+	for (int d0 = 0; d0 < pad; d0 += step) {
+		IG_UNROLL
+		for (int d = d0; d < d0 + step; d += W) {
+			vf x[4];
 			for (int j = 0; j < 4; j++)
-				s[i][j] = v_fma(y, x[j], s[i][j]);
+				x[j] = cache_load(type, k[j], d);
+			for (int i = 0; i < N; i++) {
+				vf y = v_load(q + i * pad + d);
+				for (int j = 0; j < 4; j++)
+					s[i][j] = v_fma(y, x[j], s[i][j]);
+			}
 		}
 	}
 	if (N == TOGETHER) {
