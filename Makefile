@@ -20,9 +20,8 @@ test:
 check: ## what a change must pass beside the tests
 	@scripts/check.sh $(STATICCHECK)
 
-bench: ## MODEL=path measures another model than the sample
-	@scripts/build.sh auto
-	@bin/ingot bench -m $(or $(MODEL),sample)
+bench: ## every kernel and level, then a model (MODEL=path; the sample), with shares of what this machine can do
+	@scripts/bench.sh $(or $(MODEL),sample)
 
 clean:
 	rm -rf bin build

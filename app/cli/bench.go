@@ -24,6 +24,7 @@ type benchOptions struct {
 	format                       *string
 	noWarmup, progress, noRepack bool
 	limits, ops                  bool
+	keys, values                 string // types of the KV cache
 }
 
 func (o *benchOptions) register(fs *flag.FlagSet) {
@@ -40,6 +41,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	two(&o.ubatches, "ub", "ubatch-size", "most `tokens` computed at once; 512 where not given")
 	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given")
 	two(&o.gpuLayers, "ngl", "n-gpu-layers", "`layers` on graphics cards: taken for the sake of scripts, without effect in this build")
+	cacheFlags(fs, &o.keys, &o.values)
 	fs.IntVar(&o.repetitions, "r", 5, "`times` each test is run")
 	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
 	o.format = oneOf(fs, "o", "output `format`", "md", "csv", "json", "jsonl")
@@ -185,7 +187,7 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			cells = max(cells, t.depth+t.prompt+t.gen)
 			group++
 		}
-		e, err := engine.Open(path, engine.Options{Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack,
+		e, err := engine.Open(path, engine.Options{Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack, CacheK: o.keys, CacheV: o.values,
 			Profile: o.ops})
 		if err != nil {
 			return err

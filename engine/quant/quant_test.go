@@ -332,6 +332,52 @@ func TestRun(t *testing.T) {
 	}
 }
 
+// A split file becomes one.
+func TestSplitInput(t *testing.T) {
+	dir := t.TempDir()
+	shapes := dense(4, 256)
+	whole := write(t, filepath.Join(dir, "whole.gguf"), keysOf(4, 8, 8), shapes)
+	at, paths := 0, []string{filepath.Join(dir, "part-00001-of-00002.gguf"), filepath.Join(dir, "part-00002-of-00002.gguf")}
+	for i, n := range []int{10, len(shapes)} {
+		m := gguf.NewMeta()
+		for _, k := range whole.Meta().Keys() {
+			v, _ := whole.Meta().Value(k)
+			m.Set(k, v)
+		}
+		m.Set("split.no", uint16(i))
+		m.Set("split.count", uint16(2))
+		m.Set("split.tensors.count", int32(len(shapes)))
+		var ts []gguf.WriteTensor
+		for ; at < n; at++ {
+			w := whole.Tensors()[at]
+			ts = append(ts, gguf.WriteTensor{Name: w.Name, Type: w.Type, Shape: w.Shape, Data: w.Data})
+		}
+		var b bytes.Buffer
+		if err := gguf.Write(&b, m, ts); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(paths[i], b.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	parts, err := gguf.Open(paths[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer parts.Close()
+	o := &Options{Mix: mustMix(t, "Q5_K_M")}
+	var want, got bytes.Buffer
+	if err := errors.Join(Run(t.Context(), whole, stepsOf(t, whole, o), &want, o), Run(t.Context(), parts, stepsOf(t, parts, o), &got, o)); err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want.Bytes(), got.Bytes()) {
+		t.Error("two parts give another file than one")
+	}
+	if err := WriteFile(t.Context(), parts, stepsOf(t, parts, o), paths[0], o); !errors.Is(err, ErrSameFile) {
+		t.Errorf("over the first part: %v", err)
+	}
+}
+
 // rowError is the mean squared error of a tensor as a share of its mean square.
 func rowError(t *testing.T, a, b *gguf.Tensor) float64 {
 	n, _ := tensor.Elements(a.Shape)

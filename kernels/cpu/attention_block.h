@@ -12,9 +12,18 @@ IG_INLINE void fetch(const char *p, int64_t bytes) {
 	for (int64_t i = 0; i < bytes; i += 64)
 		_mm_prefetch(p + i, _MM_HINT_T0);
 }
-IG_INLINE void fetch_to_l2(const char *p, int64_t bytes) {
-	for (int64_t i = 0; i < bytes; i += 64)
-		_mm_prefetch(p + i, _MM_HINT_T1);
+// The share of `bytes` that queries i..i+more of n fetch, so that no burst of misses holds up the arithmetic.
+IG_INLINE void fetch_share(const char *p, int64_t bytes, int i, int more, int n) {
+	for (int64_t at = bytes * i / n & ~63; at < bytes * (i + more) / n; at += 64)
+		_mm_prefetch(p + at, _MM_HINT_T1);
+}
+
+// A row's values as floats, padded with zeros.
+IG_INLINE void unpack(int type, float *to, const char *row, int d, int end, int dim) {
+	for (; d < dim / W * W && d < end; d += W, to += W)
+		v_store(to, cache_load(type, row, d));
+	for (; d < end; d += W, to += W)
+		v_store(to, d < dim ? cache_load_upto(type, row, d, dim - d) : v_set(0));
 }
 
 // Scores of N queries against 4 rows of K.
@@ -23,14 +32,18 @@ IG_INLINE void dots(int type, const float *q, int pad, const char *const *k, flo
 	for (int i = 0; i < N; i++)
 		for (int j = 0; j < 4; j++)
 			s[i][j] = v_set(0);
-	for (int d = 0; d < pad; d += W) {
-		vf x[4];
-		for (int j = 0; j < 4; j++)
-			x[j] = cache_load(type, k[j], d);
-		for (int i = 0; i < N; i++) {
-			vf y = v_load(q + i * pad + d);
+	int step = type == IG_Q8_0 || type == IG_Q4_0 ? 32 : W; // a block's scale is loaded once
+	for (int d0 = 0; d0 < pad; d0 += step) {
+		IG_UNROLL
+		for (int d = d0; d < d0 + step; d += W) {
+			vf x[4];
 			for (int j = 0; j < 4; j++)
-				s[i][j] = v_fma(y, x[j], s[i][j]);
+				x[j] = cache_load(type, k[j], d);
+			for (int i = 0; i < N; i++) {
+				vf y = v_load(q + i * pad + d);
+				for (int j = 0; j < 4; j++)
+					s[i][j] = v_fma(y, x[j], s[i][j]);
+			}
 		}
 	}
 	if (N == TOGETHER) {
@@ -48,8 +61,8 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = (lo - c0) / 4 * 4; c < end;) {
 		int cells = t->direct ? 4 : end - c < 16 ? end - c : 16;
 		const char *from = t->k + (c0 + c) * t->krow, *k[4];
-		fetch(from + (t->direct ? AHEAD : 16 * t->krow), cells * t->krow);
 		if (t->direct) {
+			fetch(from + AHEAD, cells * t->krow);
 			for (int j = 0; j < 4; j++)
 				k[j] = from + (c + j < end ? j : end - 1 - c) * t->krow;
 			int i = 0;
@@ -60,12 +73,12 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 			for (; i < t->n; i++)
 				dots(type, t->q + i * pad, pad, k, t->score + i * BLOCK + c, 1);
 		} else {
-			fetch_to_l2(t->v + (c0 + c) * t->vrow, cells * t->vrow); // needed next
 			for (int j = 0; j < cells; j++)
-				for (int d = 0; d < pad; d += W)
-					v_store(t->rows + j * pad + d, d < t->a->dim ? cache_load_upto(type, from + j * t->krow, d, t->a->dim - d) : v_set(0));
+				unpack(type, t->rows + j * pad, from + j * t->krow, 0, pad, t->a->dim);
 			for (int i = 0; i < t->n;) {
 				int more = i + TOGETHER <= t->n ? TOGETHER : 1;
+				fetch_share(from + cells * t->krow, cells * t->krow, i, more, t->n);
+				fetch_share(t->v + (c0 + c) * t->vrow, cells * t->vrow, i, more, t->n); // needed after the scores
 				for (int u = 0; u < cells; u += 4) {
 					for (int j = 0; j < 4; j++)
 						k[j] = (const char *)(t->rows + (u + j) * pad);
@@ -81,14 +94,22 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 	}
 }
 
-// Adds to D vectors of N queries' sums p[i][cell] times V, cell after cell; v: row `from`, from the vectors' first value on.
-IG_INLINE void weigh(int type, float *sum, int64_t stride, const float *p, const char *v, int64_t row, int d0, int from, int to, int N, int D) {
+// Adds to D vectors of N queries' sums p[i][cell] times V, cell after cell; v: row `from`, whose value d0 is the vectors'
+// first. soon: where what is read later begins, to be fetched; NULL: nowhere.
+IG_INLINE void weigh(int type, float *sum, int64_t stride, const float *p, const char *v, int64_t row, int d0, int from, int to, int N, int D,
+                     const char *soon) {
 	vf s[8][4];
 	for (int i = 0; i < N; i++)
 		for (int d = 0; d < D; d++)
 			s[i][d] = v_load(sum + i * stride + d * W);
 	for (int c = from; c < to; c++, v += row) {
 		vf x[4];
+		if (soon) {
+			_mm_prefetch(soon, _MM_HINT_T0);
+			if (D > 1 && type != IG_Q8_0 && type != IG_Q4_0)
+				_mm_prefetch(soon + 64, _MM_HINT_T0);
+			soon += row;
+		}
 		for (int d = 0; d < D; d++)
 			x[d] = cache_load(type, v, d0 + d * W);
 		for (int i = 0; i < N; i++) {
@@ -118,23 +139,23 @@ IG_INLINE void weigh_in_place(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = from; c < to; c += 16) {
 		int end = c + 16 < to ? c + 16 : to;
 		const char *v = t->v + (c0 + c) * t->vrow;
-		fetch(v + AHEAD, (end - c) * t->vrow);
 		for (int i = 0, more; i < t->n; i += more) {
 			more = i + 4 <= t->n ? 4 : i + 2 <= t->n ? 2 : 1;
 			float *sum = t->part + i * stride;
 			const float *p = t->score + i * BLOCK;
 			int d = 0;
 			for (; d + DEEP * W <= pad; d += DEEP * W) {
+				const char *soon = v + AHEAD + d * t->vrow / pad;
 				if (more == 4)
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 4, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 4, DEEP, soon);
 				else if (more == 2)
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 2, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 2, DEEP, soon);
 				else
-					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 1, DEEP);
+					weigh(type, sum + d, stride, p, v, t->vrow, d, c, end, 1, DEEP, soon);
 			}
 			for (; d < pad; d += W)
 				for (int j = 0; j < more; j++)
-					weigh(type, sum + j * stride + d, stride, p + j * BLOCK, v, t->vrow, d, c, end, 1, 1);
+					weigh(type, sum + j * stride + d, stride, p + j * BLOCK, v, t->vrow, d, c, end, 1, 1, NULL);
 		}
 	}
 }
@@ -155,7 +176,7 @@ IG_INLINE void weigh_panel(const tile *t, int i, int d, int c0, int c, int end, 
 	}
 	if (N == 1) {
 		if (from[0] < to[0])
-			weigh(IG_F32, sum, stride, p, v + (from[0] - c) * row, row, 0, from[0], to[0], 1, D);
+			weigh(IG_F32, sum, stride, p, v + (from[0] - c) * row, row, 0, from[0], to[0], 1, D, NULL);
 		return;
 	}
 	if (lo > hi)
@@ -163,14 +184,14 @@ IG_INLINE void weigh_panel(const tile *t, int i, int d, int c0, int c, int end, 
 	for (int j = 0; j < N; j++) {
 		int most = to[j] < lo ? to[j] : lo;
 		if (from[j] < most)
-			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (from[j] - c) * row, row, 0, from[j], most, 1, D);
+			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (from[j] - c) * row, row, 0, from[j], most, 1, D, NULL);
 	}
 	if (lo < hi)
-		weigh(IG_F32, sum, stride, p, v + (lo - c) * row, row, 0, lo, hi, N, D);
+		weigh(IG_F32, sum, stride, p, v + (lo - c) * row, row, 0, lo, hi, N, D, NULL);
 	for (int j = 0; j < N; j++) {
 		int least = from[j] > hi ? from[j] : hi;
 		if (least < to[j])
-			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (least - c) * row, row, 0, least, to[j], 1, D);
+			weigh(IG_F32, sum + j * stride, stride, p + j * BLOCK, v + (least - c) * row, row, 0, least, to[j], 1, D, NULL);
 	}
 }
 
@@ -181,15 +202,20 @@ IG_INLINE void weigh_unpacked(const tile *t, int c0, int lo, int hi, int type) {
 		for (int d = 0; d < t->pad; d += 2 * W) {
 			int D = d + W < t->pad ? 2 : 1;
 			const char *v = t->v + (c0 + c) * t->vrow;
-			for (int j = 0; j < end - c; j++, v += t->vrow)
-				for (int e = 0; e < D; e++) {
-					int left = dim - d - e * W;
-					v_store(t->rows + (j * D + e) * W, left > 0 ? cache_load_upto(type, v, d + e * W, left) : v_set(0));
-				}
+			if (D == 2)
+				for (int j = 0; j < end - c; j++)
+					unpack(type, t->rows + j * 2 * W, v + j * t->vrow, d, d + 2 * W, dim);
+			else
+				for (int j = 0; j < end - c; j++)
+					unpack(type, t->rows + j * W, v + j * t->vrow, d, d + W, dim);
+			const char *next = v + (d + 2 * W) * t->vrow / dim;
 			int i = 0;
 			if (D == 2)
-				for (; i + 2 * TOGETHER <= t->n; i += 2 * TOGETHER)
+				for (; i + 2 * TOGETHER <= t->n; i += 2 * TOGETHER) {
+					for (int j = (end - c) * i / t->n; j < (end - c) * (i + 2 * TOGETHER) / t->n; j++)
+						_mm_prefetch(next + j * t->vrow, _MM_HINT_T0);
 					weigh_panel(t, i, d, c0, c, end, 2 * TOGETHER, 2);
+				}
 			for (; i < t->n; i++) {
 				if (D == 2)
 					weigh_panel(t, i, d, c0, c, end, 1, 2);

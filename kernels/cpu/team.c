@@ -1,6 +1,6 @@
 // Threads, the barrier between steps, and how idle workers wait.
 //
-// Between two steps a thread spins for some tens of microseconds, then yields its core: on a machine shared with
+// Between two steps a thread spins for at most some tens of microseconds, then yields its core: on a machine shared with
 // others the thread it waits for may need it. Between two runs a worker spins as long, then sleeps on a condition
 // variable, so an idle team costs nothing.
 #include "team.h"
@@ -24,10 +24,13 @@ typedef struct worker {
 	int ith, cpu; // cpu -1: not pinned
 } worker;
 
+// A word that one thread writes and another waits for, on a cache line of its own.
+typedef struct flag {
+	_Alignas(LINE) atomic_uint passed;
+} flag;
+
 struct ig_team {
-	_Alignas(LINE) atomic_int arrived; // threads at the barrier
-	_Alignas(LINE) atomic_uint phase;  // barriers passed, ever
-	_Alignas(LINE) atomic_uint runs;   // runs started, ever
+	_Alignas(LINE) atomic_uint runs; // runs started, ever
 	atomic_int sleepers;
 	atomic_int stop;
 	// the run in progress; written before runs is raised
@@ -35,9 +38,11 @@ struct ig_team {
 	const ig_batch *batch;
 	int64_t *ns;
 	int n;
+	unsigned passed; // barriers passed before this run, ever
 
-	int threads;
-	worker *workers; // [threads-1]
+	int threads, rounds; // rounds: least with 2^rounds >= threads
+	flag *flags;         // [threads][rounds]
+	worker *workers;     // [threads-1]
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
 };
@@ -56,18 +61,31 @@ static int64_t now(void) {
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-// The last thread to arrive opens the barrier; phase is the caller's count of barriers passed.
-static void barrier(ig_team *t, unsigned phase) {
-	if (atomic_fetch_add_explicit(&t->arrived, 1, memory_order_acq_rel) + 1 == t->threads) {
-		atomic_store_explicit(&t->arrived, 0, memory_order_relaxed);
-		atomic_store_explicit(&t->phase, phase + 1, memory_order_release);
-		return;
+// Waits until own was raised to number or beyond. patience is how often the caller looks before it yields its core. It
+// shrinks when that was in vain: where threads share cores the awaited one runs only once this one does not.
+static void until(const flag *own, unsigned number, int *patience) {
+	for (int spin = 0; spin < *patience; spin++) {
+		if ((int)(atomic_load_explicit(&own->passed, memory_order_acquire) - number) >= 0) {
+			*patience = *patience < SPINS / 2 ? *patience * 2 : SPINS;
+			return;
+		}
+		relax();
 	}
-	for (int spin = 0; atomic_load_explicit(&t->phase, memory_order_acquire) == phase; spin++) {
-		if (spin < SPINS)
-			relax();
-		else
-			sched_yield();
+	*patience = *patience / 4 + 1;
+	while ((int)(atomic_load_explicit(&own->passed, memory_order_acquire) - number) < 0)
+		sched_yield();
+}
+
+// Dissemination (Hensgen, Finkel and Manber 1988): in round r each thread tells the one 2^r further on that it has
+// arrived, and with it all it has heard of, and waits to be told. Nothing is written by two threads, and two threads
+// exchange one line each. number counts barriers from 1; a thread may be told of the next one before it left this one.
+static void barrier(ig_team *t, int ith, unsigned number, int *patience) {
+	for (int r = 0, distance = 1; r < t->rounds; r++, distance *= 2) {
+		int to = ith + distance;
+		if (to >= t->threads)
+			to -= t->threads;
+		atomic_store_explicit(&t->flags[to * t->rounds + r].passed, number, memory_order_release);
+		until(&t->flags[ith * t->rounds + r], number, patience);
 	}
 }
 
@@ -76,13 +94,13 @@ static void run(ig_team *t, int ith) {
 	const ig_batch *b = t->batch;
 	int64_t *ns = ith == 0 ? t->ns : NULL;
 	int n = t->n, nth = t->threads;
-	// No barrier opens between two runs, so every thread reads the same count here.
-	unsigned phase = atomic_load_explicit(&t->phase, memory_order_relaxed);
+	int patience = SPINS;
+	unsigned passed = t->passed;
 	int64_t last = ns ? now() : 0;
 	for (int i = 0; i < n; i++) {
 		steps[i].fn(steps[i].args, b, ith, nth);
 		if (nth > 1)
-			barrier(t, phase++);
+			barrier(t, ith, ++passed, &patience);
 		if (ns) {
 			int64_t at = now();
 			ns[i] += at - last;
@@ -156,24 +174,28 @@ ig_team *ig_team_new(int threads, const int32_t *cpus) {
 		return NULL;
 	ig_team *t = mem;
 	*t = (ig_team){.threads = threads};
-	atomic_init(&t->arrived, 0);
-	atomic_init(&t->phase, 0);
+	while (1 << t->rounds < threads)
+		t->rounds++;
 	atomic_init(&t->runs, 0);
 	atomic_init(&t->sleepers, 0);
 	atomic_init(&t->stop, 0);
 	pthread_mutex_init(&t->mutex, NULL);
 	pthread_cond_init(&t->wake, NULL);
 	t->workers = calloc((size_t)threads, sizeof(worker));
-	if (!t->workers) {
+	size_t flags = (size_t)threads * (size_t)t->rounds;
+	if (!t->workers || posix_memalign(&mem, LINE, (flags + 1) * sizeof(flag))) {
 		t->threads = 1;
 		ig_team_free(t);
 		return NULL;
 	}
+	t->flags = mem;
+	for (size_t i = 0; i < flags; i++)
+		atomic_init(&t->flags[i].passed, 0);
 	for (int i = 1; i < threads; i++) {
 		worker *w = &t->workers[i - 1];
 		*w = (worker){.team = t, .ith = i, .cpu = cpus ? cpus[i] : -1};
 		if (start(w)) {
-			t->threads = i; // those that did start
+			t->threads = i; // those that did start and wait for a run
 			ig_team_free(t);
 			return NULL;
 		}
@@ -191,6 +213,7 @@ void ig_team_run(ig_team *t, const ig_step *steps, int n, const ig_batch *b, int
 	if (t->threads > 1)
 		raise_runs(t);
 	run(t, 0);
+	t->passed += (unsigned)n;
 }
 
 void ig_team_free(ig_team *t) {
@@ -201,5 +224,6 @@ void ig_team_free(ig_team *t) {
 	pthread_cond_destroy(&t->wake);
 	pthread_mutex_destroy(&t->mutex);
 	free(t->workers);
+	free(t->flags);
 	free(t);
 }

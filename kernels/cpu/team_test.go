@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // addition builds a program of n steps, each of which adds 1 to every value of a row of cols, and returns the row.
@@ -317,5 +318,45 @@ func TestBatchCheck(t *testing.T) {
 		if b.Check() == nil {
 			t.Errorf("%s: no error", name)
 		}
+	}
+}
+
+// The barrier's rounds differ with the number of threads: powers of two and what lies between.
+func TestBarrierOrdersSteps(t *testing.T) {
+	const steps = 40
+	for _, threads := range []int{2, 3, 4, 7, 8, 9} {
+		// Step i adds row i-1 to row i, cut otherwise than row i-1 was: a thread reads what others wrote a step before.
+		const cols = 1000
+		m, err := Alloc(4 * cols * (steps + 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		row := func(i int) unsafe.Pointer { return m.At(int64(4 * cols * i)) }
+		p := NewProgram(Generic)
+		for i := range steps {
+			if err := p.Add(&Norm{X: row(i), Dst: row(i + 1), Stride: cols, Gap: cols, DStride: cols, DGap: cols, Heads: 1, Cols: cols}); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Add(&Add{X: row(i + 1), Y: row(i), Dst: row(i + 1), XStride: cols, YStride: cols, DStride: cols, Cols: cols, Scale: 1}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		team, b := NewTeam(threads), oneRow(t)
+		for range 20 {
+			clear(m.Float32s()[cols:])
+			for i := range cols {
+				m.Float32s()[i] = 1
+			}
+			team.Run(p, b)
+			// A row of equal values has the norm 1, so each step adds 1.
+			for i, v := range m.Float32s()[cols*steps:][:cols] {
+				if v != steps+1 {
+					t.Fatalf("%d threads: value %d is %v after %d steps", threads, i, v, steps)
+				}
+			}
+		}
+		team.Close()
+		p.Free()
+		m.Free()
 	}
 }
