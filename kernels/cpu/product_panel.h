@@ -47,7 +47,7 @@ typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
 // Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
 typedef void unpack_fn(const uint8_t *w, const uint8_t *extra, const form f, int chunk, scales *s, run_fn *put, void *to);
 
-enum { STEP = 256 /* values */, AHEAD = 6 << 10 /* bytes from what is read to what is prefetched */ };
+enum { STEP = 256 /* values */, AHEAD = 16 << 10 /* bytes from what is read to what is prefetched */ };
 
 // ---- where a group's words are ----
 
