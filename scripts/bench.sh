@@ -38,13 +38,31 @@ if [ "${KERNELS:-}" != none ]; then
 			if (!(table in seen)) { seen[table] = 1; tables[++ntables] = table }
 			if (!((table, part[3]) in kinds)) { kinds[table, part[3]] = 1; list[table] = list[table] " " part[3] }
 			if (!(part[n] in widths)) { widths[part[n]] = 1; counts[++ncounts] = part[n] }
+			gb[table, part[3], part[n]] = value["GB/s"]
+			gmac[table, part[3], part[n]] = value["GMAC/s"]
 			rate = part[n] > 16 ? short(value["GMAC/s"]) " GMAC/s" : short(value["GB/s"]) " GB/s"
 			cell[table, part[3], part[n]] = rate (share == "" ? "" : " " share)
+		} else if (part[1] == "Limits") {
+			limit[part[2] (n == 4 ? "/" part[3] : ""), part[n]] = $3
+			others[++nothers] = "| " name " | " text " | |"
 		} else
 			others[++nothers] = "| " name " | " text " | " share " |"
 	}
 	/^(---|panic|FAIL|ok)/ { print > "/dev/stderr" }
 	/^(panic|FAIL)/ { bad = 1 }
+	# The share of the nearer limit for one thread, where the benchmark did not say it.
+	function nearer(t, kind, c,   level, plain, peak, read, share) {
+		level = t
+		sub(/,.*/, "", level)
+		plain = kind ~ /^(F32|F16|BF16)$/
+		peak = plain ? limit[level "/bf16", 1] : limit[level "/int8", 1]
+		if (peak == "") peak = limit[level "/f32", 1]
+		read = limit["read", 1]
+		if (read == "" || gb[t, kind, c] == "") return ""
+		share = gb[t, kind, c] / read
+		if (peak > 0 && gmac[t, kind, c] / peak > share) share = gmac[t, kind, c] / peak
+		return sprintf(" %.0f%%", 100 * share)
+	}
 	function short(x) { return x >= 100 ? sprintf("%.0f", x) : sprintf("%.3g", x) }
 	END {
 		for (t = 1; t <= ntables; t++) {
@@ -56,7 +74,11 @@ if [ "${KERNELS:-}" != none ]; then
 			k = split(list[tables[t]], type, " ")
 			for (i = 1; i <= k; i++) {
 				printf "| %s |", type[i]
-				for (c = 1; c <= ncounts; c++) printf " %s |", cell[tables[t], type[i], counts[c]]
+				for (c = 1; c <= ncounts; c++) {
+					text = cell[tables[t], type[i], counts[c]]
+					if (text != "" && text !~ /%/) text = text nearer(tables[t], type[i], counts[c])
+					printf " %s |", text
+				}
 				printf "\n"
 			}
 		}

@@ -59,8 +59,12 @@ IG_INLINE void delta_seen(const float *S, const float *k, int dim, int width, in
 	delta_total(&sum, total, V);
 }
 
-// A key's row: S = decay * S + k * change, and what the result adds to the products with q and with the next key.
-IG_INLINE void delta_row(const float *from, float *S, float q, float k, float next, vf decay, const vf *change, int V, int n, vf *out, vf *seen) {
+// A key's row: S = decay * S + k * change, and what the result adds to the products with q and with the next key. Asks
+// for the row that lies `ahead` of it, so that in decode the next block is on its way while this one passes.
+IG_INLINE void delta_row(const float *from, float *S, float q, float k, float next, vf decay, const vf *change, int64_t ahead, int V, int n, vf *out,
+                         vf *seen) {
+	__builtin_prefetch(from + ahead);
+	__builtin_prefetch(from + ahead + IG_DELTA_BLOCK / 2);
 	vf ks = v_set(k), qs = v_set(q), nexts = v_set(next);
 	for (int v = 0; v < V; v++) {
 		vf s = v_fma(change[v], ks, decay * v_load_upto(from + v * W, n));
@@ -75,13 +79,14 @@ IG_INLINE void delta_pass(const float *from, float *S, const float *q, const flo
                           int width, int V, int n, vf *out, vf *seen) {
 	delta_sum outs = {{{{0}}}}, seens = {{{{0}}}};
 	vf keep = v_set(decay);
+	int64_t ahead = (int64_t)IG_DELTA_BLOCK * dim;
 	int j = 0;
 	for (; j + DELTA_SUMS <= dim; j += DELTA_SUMS)
 		IG_UNROLL
 		for (int u = 0; u < DELTA_SUMS; u++, from += width, S += width)
-			delta_row(from, S, q[j + u], k[j + u], next[j + u], keep, change, V, n, outs.part[u], seens.part[u]);
+			delta_row(from, S, q[j + u], k[j + u], next[j + u], keep, change, ahead, V, n, outs.part[u], seens.part[u]);
 	for (; j < dim; j++, from += width, S += width)
-		delta_row(from, S, q[j], k[j], next[j], keep, change, V, n, outs.part[0], seens.part[0]);
+		delta_row(from, S, q[j], k[j], next[j], keep, change, ahead, V, n, outs.part[0], seens.part[0]);
 	delta_total(&outs, out, V);
 	delta_total(&seens, seen, V);
 }
@@ -118,8 +123,6 @@ static void delta_last_block(delta_tokens *t, const float *from, float *S, int d
 		delta_values(t, from + v, S + v, dim, at + v, width, first, 1, width - v < W ? width - v : W);
 }
 
-static float softplus(float x) { return x > 20 ? x : log1pf(expf(x)); }
-
 // Prepares tokens r .. r+count-1 of a head, and the key of the one after where the run has one.
 static void delta_prepare(delta_tokens *t, const ig_delta *a, int64_t h, int64_t r, int64_t end) {
 	int n = a->dim, most = DELTA_FLOATS / t->pad;
@@ -137,8 +140,14 @@ static void delta_prepare(delta_tokens *t, const ig_delta *a, int64_t h, int64_t
 		if (i == t->count)
 			break;
 		unit(q, t->q + i * t->pad, n, a->eps, 1 / sqrtf((float)n));
-		t->decay[i] = expf(a->a[h] * softplus(a->alpha[r * a->astride + h] + a->dt[h]));
-		t->beta[i] = 1 / (1 + expf(-a->beta[r * a->bstride + h]));
+		t->decay[i] = a->alpha[r * a->astride + h];
+		t->beta[i] = a->beta[r * a->bstride + h];
+	}
+	for (int i = 0; i < t->count; i += W) {
+		int64_t left = t->count - i;
+		vf decay = v_exp(v_set(a->a[h]) * v_softplus(v_load_upto(t->decay + i, left) + v_set(a->dt[h])));
+		v_store_upto(t->decay + i, decay, left);
+		v_store_upto(t->beta + i, v_sigmoid(v_load_upto(t->beta + i, left)), left);
 	}
 }
 

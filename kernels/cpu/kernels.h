@@ -25,7 +25,7 @@ enum ig_type {
 };
 
 // Instruction-set levels, in the order of preference on one architecture.
-enum ig_level { IG_GENERIC = 0, IG_AVX2 = 1, IG_AVX512 = 2, IG_LEVELS = 3 };
+enum ig_level { IG_GENERIC = 0, IG_AVX2 = 1, IG_AVX512 = 2, IG_AMX = 3, IG_LEVELS = 4 };
 
 // One sequence's run of rows in a batch: rows row0 .. row0+rows-1 hold its positions pos0 .. pos0+rows-1.
 typedef struct ig_seq {

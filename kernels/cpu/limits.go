@@ -80,8 +80,8 @@ func (p readPattern) String() string {
 
 // How long a limit is measured: the best of so many tries, each long enough for a clock to rise.
 const (
-	limitTries = 3
-	limitTurn  = 20 * time.Millisecond
+	limitTries = 6
+	limitTurn  = 10 * time.Millisecond
 )
 
 // MeasureLimits measures the limits for a number of threads, below 1: Cores(). buffer is the bytes to read, several times

@@ -53,6 +53,18 @@ IG_INLINE vf v_tanh(vf x) {
 	return v_less_than(a, v_set(0.625f), small, v_copysign(large, x));
 }
 
+// log(1 + e^x) = max(x, 0) + log(1 + y) with y = e^-|x|; the logarithm is the series of 2 atanh(y / (2 + y)).
+IG_INLINE vf v_softplus(vf x) {
+	vf y = v_exp(v_set(0) - v_abs(x)), s = y / (v_set(2) + y), t = s * s, p = v_set(1.0f / 15);
+	p = v_fma(p, t, v_set(1.0f / 13));
+	p = v_fma(p, t, v_set(1.0f / 11));
+	p = v_fma(p, t, v_set(1.0f / 9));
+	p = v_fma(p, t, v_set(1.0f / 7));
+	p = v_fma(p, t, v_set(1.0f / 5));
+	p = v_fma(p, t, v_set(1.0f / 3));
+	return v_max(v_set(0), x) + v_set(2) * v_fma(p * t, s, s);
+}
+
 // The sine and cosine of pos * freq[0..W).
 IG_INLINE void v_sincos(double pos, const double *freq, vf *sine, vf *cosine) {
 	vi n;
