@@ -2,20 +2,20 @@
 // of a sum depends neither on how many queries are taken together nor on whether K and V were unpacked before.
 
 enum {
-	TOGETHER = W / 4,   // queries whose scores against 4 cells fit the registers
-	PANEL = 128,        // cells whose V is unpacked at once, two vectors of a row at a time
-	DEEP = W / 4,       // vectors of V taken together with 4 queries
-	AHEAD = 8192,       // bytes that are fetched ahead
+	TOGETHER = REGISTERS / 8, // queries whose scores against 4 cells fit the registers
+	PANEL = 128,              // cells whose V is unpacked at once, two vectors of a row at a time
+	DEEP = REGISTERS / 8,     // vectors of V taken together with 4 queries
+	AHEAD = 8192,             // bytes that are fetched ahead
 };
 
 IG_INLINE void fetch(const char *p, int64_t bytes) {
 	for (int64_t i = 0; i < bytes; i += 64)
-		_mm_prefetch(p + i, _MM_HINT_T0);
+		__builtin_prefetch(p + i);
 }
 // The share of `bytes` that queries i..i+more of n fetch, so that no burst of misses holds up the arithmetic.
 IG_INLINE void fetch_share(const char *p, int64_t bytes, int i, int more, int n) {
 	for (int64_t at = bytes * i / n & ~63; at < bytes * (i + more) / n; at += 64)
-		_mm_prefetch(p + at, _MM_HINT_T1);
+		__builtin_prefetch(p + at, 0, 2);
 }
 
 // A row's values as floats, padded with zeros.
@@ -51,7 +51,7 @@ IG_INLINE void dots(int type, const float *q, int pad, const char *const *k, flo
 		return;
 	}
 	for (int i = 0; i < N; i++)
-		_mm_storeu_ps(score + i * BLOCK, v_sum4(s[i][0], s[i][1], s[i][2], s[i][3]));
+		v_store4(score + i * BLOCK, v_sum4(s[i][0], s[i][1], s[i][2], s[i][3]));
 }
 
 // Scores of all queries against cells lo..hi of the block at c0, rounded outward to multiples of 4; what lies outside
@@ -105,9 +105,9 @@ IG_INLINE void weigh(int type, float *sum, int64_t stride, const float *p, const
 	for (int c = from; c < to; c++, v += row) {
 		vf x[4];
 		if (soon) {
-			_mm_prefetch(soon, _MM_HINT_T0);
+			__builtin_prefetch(soon);
 			if (D > 1 && type != IG_Q8_0 && type != IG_Q4_0)
-				_mm_prefetch(soon + 64, _MM_HINT_T0);
+				__builtin_prefetch(soon + 64);
 			soon += row;
 		}
 		for (int d = 0; d < D; d++)
@@ -213,7 +213,7 @@ IG_INLINE void weigh_unpacked(const tile *t, int c0, int lo, int hi, int type) {
 			if (D == 2)
 				for (; i + 2 * TOGETHER <= t->n; i += 2 * TOGETHER) {
 					for (int j = (end - c) * i / t->n; j < (end - c) * (i + 2 * TOGETHER) / t->n; j++)
-						_mm_prefetch(next + j * t->vrow, _MM_HINT_T0);
+						__builtin_prefetch(next + j * t->vrow);
 					weigh_panel(t, i, d, c0, c, end, 2 * TOGETHER, 2);
 				}
 			for (; i < t->n; i++) {

@@ -5,9 +5,9 @@
 // also takes the product with the next token's key, in all four operations for a vector of the state.
 
 enum {
-	DELTA_FLOATS = 2048,                // of q, for some tokens
-	DELTA_VECTORS = IG_DELTA_BLOCK / W, // of a row of a block
-	DELTA_SUMS = 4 / DELTA_VECTORS,     // parts of a sum over the keys, so that none waits for its last addition
+	DELTA_FLOATS = 2048,                                    // of q, for some tokens
+	DELTA_VECTORS = IG_DELTA_BLOCK / W,                     // of a row of a block
+	DELTA_SUMS = DELTA_VECTORS < 4 ? 4 / DELTA_VECTORS : 1, // parts of a sum over the keys, so that none waits for its last addition
 };
 
 // Some tokens of one head, ready for the state's blocks: q and k normalized, pad floats each, and one key more.

@@ -10,6 +10,7 @@
 #if defined(__x86_64__)
 IG_AVX2_BEGIN
 #include "simd_avx2.h"
+#include "simd_x86.h"
 #include "simd_math.h"
 #include "norm_simd.h"
 #include "rope_simd.h"

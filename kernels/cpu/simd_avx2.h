@@ -1,6 +1,6 @@
 // The vector words of the *_simd.h kernels in AVX2: W floats a vector. Included between IG_AVX2_BEGIN and
 // IG_TARGET_END. Arithmetic is written with operators; the compiler fuses none of it (see cgo.go).
-enum { W = 8 };
+enum { W = 8, REGISTERS = 16 };
 typedef __m256 vf;
 typedef __m256i vi;
 
@@ -83,7 +83,7 @@ IG_INLINE vf v_load_high4(const uint8_t *p) {
 	return _mm256_cvtepi32_ps(_mm256_sub_epi32(x, _mm256_set1_epi32(8)));
 }
 
-// to[i*stride + j] = the sum of s[i][j], for i < W/4 and j < 4, in the order of v_sum4.
+// to[i*stride + j] = the sum of s[i][j], for i < REGISTERS/8 and j < 4, in the order of v_sum4.
 IG_INLINE void v_sum_tile(vf (*s)[4], float *to, int stride) {
 	vf x[4];
 	for (int j = 0; j < 4; j++)

@@ -1,6 +1,6 @@
 // The vector words of the *_simd.h kernels in AVX-512: W floats a vector. Included between IG_AVX512_BEGIN and
 // IG_TARGET_END; simd_avx2.h says what each word means.
-enum { W = 16 };
+enum { W = 16, REGISTERS = 32 };
 typedef __m512 vf;
 typedef __m512i vi;
 

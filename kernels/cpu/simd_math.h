@@ -1,21 +1,5 @@
-// Sums and functions over the vector words of simd_avx2.h and simd_avx512.h. Each lane's result depends on that
-// lane alone, and a sum's order on the vector's width alone. Polynomials are minimax fits of this project.
-
-// (x0+x2) + (x1+x3) of each; the single sum has the same order.
-IG_INLINE __m128 v_sum4(vf a, vf b, vf c, vf d) {
-	__m128 qa = v_quarter(a), qb = v_quarter(b), qc = v_quarter(c), qd = v_quarter(d);
-	__m128 ab = _mm_add_ps(_mm_unpacklo_ps(qa, qb), _mm_unpackhi_ps(qa, qb));
-	__m128 cd = _mm_add_ps(_mm_unpacklo_ps(qc, qd), _mm_unpackhi_ps(qc, qd));
-	return _mm_add_ps(_mm_movelh_ps(ab, cd), _mm_movehl_ps(cd, ab));
-}
-IG_INLINE float v_sum(vf x) {
-	__m128 q = v_quarter(x), h = _mm_add_ps(q, _mm_movehl_ps(q, q));
-	return _mm_cvtss_f32(_mm_add_ss(h, _mm_shuffle_ps(h, h, 1)));
-}
-IG_INLINE float v_top(vf x) {
-	__m128 q = v_quarter_max(x), h = _mm_max_ps(q, _mm_movehl_ps(q, q));
-	return _mm_cvtss_f32(_mm_max_ss(h, _mm_shuffle_ps(h, h, 1)));
-}
+// Functions over the vector words of simd_avx2.h, simd_avx512.h and simd_neon.h. Each lane's result depends on that lane
+// alone. Polynomials are minimax fits of this project.
 
 // e^x to about one unit in the last place; 0, infinity and NaN where they belong.
 IG_INLINE vf v_exp(vf x) {
