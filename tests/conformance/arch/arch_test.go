@@ -183,7 +183,7 @@ func TestArchitecturesMeanWhatTheySay(t *testing.T) {
 				_, _, want := v.meaning(t, c.typ, tokens)
 				path := v.write(t, c.typ)
 				for _, level := range cpu.Levels() {
-					e := open(t, path, engine.Options{Threads: 2, KV: c.kv, UBatch: 16, Level: level.String()})
+					e := open(t, path, engine.Options{Threads: 2, CacheK: c.kv, CacheV: c.kv, UBatch: 16, Level: level.String()})
 					got := read(t, e, tokens, len(tokens))
 					if len(got) != len(want) {
 						t.Fatalf("%d rows of logits, expected %d", len(got), len(want))
@@ -250,7 +250,7 @@ func TestHooksSeeEveryValue(t *testing.T) {
 				times[key{x.Layer, x.Name}]++
 			}
 			seen := map[key]map[int][]float32{}
-			e := open(t, path, engine.Options{Threads: 2, KV: "f32", UBatch: 7,
+			e := open(t, path, engine.Options{Threads: 2, CacheK: "f32", CacheV: "f32", UBatch: 7,
 				Watch: func(int, string) bool { return true },
 				Hook: func(a engine.Activation) {
 					k := key{a.Layer, a.Name}
@@ -284,7 +284,7 @@ func TestHooksSeeEveryValue(t *testing.T) {
 			if checked < 10*4 {
 				t.Errorf("only %d values were checked", checked)
 			}
-			plainly := read(t, open(t, path, engine.Options{Threads: 2, KV: "f32", UBatch: 7}), tokens, len(tokens))
+			plainly := read(t, open(t, path, engine.Options{Threads: 2, CacheK: "f32", CacheV: "f32", UBatch: 7}), tokens, len(tokens))
 			for r := range plainly {
 				if !p.fine && !slices.Equal(plainly[r], watched[r]) {
 					t.Fatalf("row %d of the logits differs when hooks watch", r)
