@@ -16,7 +16,6 @@ const (
 	other role = iota
 	embedding
 	output
-	attnQ
 	attnK
 	attnV // also the fused ones that hold V
 	attnOut
@@ -35,7 +34,7 @@ func roleOf(name string) role {
 		text string
 		role role
 	}{
-		{"attn_qkv.weight", attnV}, {"attn_kv_b.weight", attnV}, {"attn_v.weight", attnV}, {"attn_k.weight", attnK}, {"attn_q.weight", attnQ},
+		{"attn_qkv.weight", attnV}, {"attn_kv_b.weight", attnV}, {"attn_v.weight", attnV}, {"attn_k.weight", attnK}, {"attn_q.weight", other},
 		{"attn_output.weight", attnOut}, {"ffn_up", other}, {"ffn_gate", other}, {"ffn_down", ffnDown},
 	} {
 		if strings.Contains(name, part.text) {

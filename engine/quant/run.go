@@ -65,7 +65,7 @@ func Run(ctx context.Context, f *gguf.File, steps []Step, w io.Writer, o *Option
 	p := start(ctx, steps, o)
 	defer func() { // the threads read the mapped file: none may outlive this call
 		cancel()
-		p.wait()
+		p.threads.Wait()
 	}()
 	var done, total int64
 	for _, s := range steps {
@@ -128,7 +128,7 @@ type pipeline struct {
 	work, order chan *slice
 	free        chan []byte
 	level       cpu.Level
-	wg          sync.WaitGroup
+	threads     sync.WaitGroup
 }
 
 func start(ctx context.Context, steps []Step, o *Options) *pipeline {
@@ -141,16 +141,16 @@ func start(ctx context.Context, steps []Step, o *Options) *pipeline {
 	for range buffers {
 		p.free <- nil // made when first used
 	}
-	p.wg.Add(1 + threads)
+	p.threads.Add(1 + threads)
 	go func() {
-		defer p.wg.Done()
+		defer p.threads.Done()
 		defer close(p.work)
 		defer close(p.order)
 		p.cut(ctx, steps)
 	}()
 	for range threads {
 		go func() {
-			defer p.wg.Done()
+			defer p.threads.Done()
 			values := make([]float32, sliceValues)
 			for s := range p.work {
 				if s.err = ctx.Err(); s.err == nil {
@@ -218,5 +218,3 @@ func (p *pipeline) next(ctx context.Context) ([]byte, func(), error) {
 		return nil, nil, ctx.Err()
 	}
 }
-
-func (p *pipeline) wait() { p.wg.Wait() }

@@ -25,7 +25,7 @@ enum ig_type {
 };
 
 // Instruction-set levels, in the order of preference on one architecture.
-enum ig_level { IG_GENERIC = 0, IG_AVX2 = 1, IG_AVX512 = 2, IG_AMX = 3, IG_LEVELS = 4 };
+enum ig_level { IG_GENERIC = 0, IG_AVX2 = 1, IG_AVX512 = 2, IG_AMX = 3, IG_NEON = 4, IG_I8MM = 5, IG_LEVELS = 6 };
 
 // One sequence's run of rows in a batch: rows row0 .. row0+rows-1 hold its positions pos0 .. pos0+rows-1.
 typedef struct ig_seq {
@@ -254,6 +254,10 @@ ig_kernel *ig_others_avx2(int op, int type);
 ig_kernel *ig_products_avx512(int op, int type);
 ig_kernel *ig_others_avx512(int op, int type);
 ig_kernel *ig_products_amx(int op, int type);
+#endif
+#if defined(__aarch64__)
+ig_kernel *ig_products_neon(int op, int type);
+ig_kernel *ig_others_neon(int op, int type);
 #endif
 
 // dst[k] = the f32 values of a packed row; k is a multiple of the type's block.

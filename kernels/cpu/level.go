@@ -18,12 +18,14 @@ const (
 	AVX2                 // AVX2, FMA, F16C
 	AVX512               // AVX-512 F, BW, VL, DQ and VNNI
 	AMX                  // AVX512 with BF16, and AMX tiles of bf16
+	NEON                 // of arm64, with dotprod
+	I8MM                 // NEON with products of 8-bit matrices
 )
 
 // ErrLevel is returned when a level's name is unknown or this machine cannot run it.
 var ErrLevel = errors.New("no such instruction-set level here")
 
-var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512: "avx512", AMX: "amx"}
+var levelNames = [...]string{Generic: "generic", AVX2: "avx2", AVX512: "avx512", AMX: "amx", NEON: "neon", I8MM: "i8mm"}
 
 // String returns the name that ParseLevel reads.
 func (l Level) String() string {

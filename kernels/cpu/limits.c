@@ -4,6 +4,7 @@
 #include "limits.h"
 #include "target.h"
 
+#include <stddef.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif

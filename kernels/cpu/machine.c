@@ -8,6 +8,10 @@
 #endif
 #if defined(__linux__)
 #include <sched.h>
+#if defined(__aarch64__)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#endif
 #elif defined(__APPLE__)
 #include <sys/sysctl.h>
 #endif
@@ -26,18 +30,45 @@ int ig_pin(int cpu) {
 #endif
 }
 
-int ig_performance_cores(void) {
 #if defined(__APPLE__)
+// What the system says of the machine under that name; 0: nothing.
+static int told(const char *name) {
 	int n = 0;
 	size_t size = sizeof n;
-	if (sysctlbyname("hw.perflevel0.physicalcpu", &n, &size, NULL, 0) == 0 && n > 0)
-		return n;
-	size = sizeof n;
-	if (sysctlbyname("hw.physicalcpu", &n, &size, NULL, 0) == 0 && n > 0)
-		return n;
-#endif
-	return 0;
+	return sysctlbyname(name, &n, &size, NULL, 0) == 0 && n > 0 ? n : 0;
 }
+#endif
+
+int ig_performance_cores(void) {
+#if defined(__APPLE__)
+	int n = told("hw.perflevel0.physicalcpu");
+	return n ? n : told("hw.physicalcpu");
+#else
+	return 0;
+#endif
+}
+
+#if defined(__aarch64__)
+static int has_dotprod(void) {
+#if defined(__linux__)
+	return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+#elif defined(__APPLE__)
+	return told("hw.optional.arm.FEAT_DotProd");
+#else
+	return 0;
+#endif
+}
+
+static int has_i8mm(void) {
+#if defined(__linux__)
+	return (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
+#elif defined(__APPLE__)
+	return told("hw.optional.arm.FEAT_I8MM");
+#else
+	return 0;
+#endif
+}
+#endif
 
 int ig_supported(int level) {
 	if (level == IG_GENERIC)
@@ -54,6 +85,11 @@ int ig_supported(int level) {
 		return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
 		       __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
 		       __builtin_cpu_supports("avx512vnni");
+#elif defined(__aarch64__)
+	if (level == IG_NEON)
+		return has_dotprod();
+	if (level == IG_I8MM)
+		return has_dotprod() && has_i8mm();
 #endif
 	return 0;
 }

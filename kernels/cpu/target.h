@@ -4,6 +4,8 @@
 // The levels, which the level's detection must ask the processor for:
 //   AVX2:   avx2 fma f16c
 //   AVX512: avx2 fma f16c avx512f avx512bw avx512vl avx512dq avx512vnni
+//   NEON:   dotprod
+//   I8MM:   dotprod i8mm
 #ifndef INGOT_TARGET_H
 #define INGOT_TARGET_H
 
@@ -19,6 +21,20 @@
 #define IG_AVX2_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c\")")
 #define IG_AVX512_BEGIN \
 	_Pragma("GCC push_options") _Pragma("GCC target(\"avx2,fma,f16c,avx512f,avx512bw,avx512vl,avx512dq,avx512vnni\")")
+#define IG_TARGET_END _Pragma("GCC pop_options")
+#endif
+#endif
+
+#if defined(__aarch64__)
+#include <arm_neon.h>
+
+#if defined(__clang__)
+#define IG_NEON_BEGIN _Pragma("clang attribute push(__attribute__((target(\"dotprod\"))), apply_to = function)")
+#define IG_I8MM_BEGIN _Pragma("clang attribute push(__attribute__((target(\"dotprod,i8mm\"))), apply_to = function)")
+#define IG_TARGET_END _Pragma("clang attribute pop")
+#else
+#define IG_NEON_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
+#define IG_I8MM_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod+i8mm\")")
 #define IG_TARGET_END _Pragma("GCC pop_options")
 #endif
 #endif

@@ -6,8 +6,8 @@ typedef struct lined { int n; float top, most; } lined;
 
 // One choice for 16 groups. error is squared; the other sums are those of q, q squared, what was lost, and that times q.
 typedef struct lines {
-	float unit[GROUPS], least[GROUPS];                                            // d, dmin
-	float scale[GROUPS], min[GROUPS];                                             // whole numbers
+	float unit[GROUPS], least[GROUPS]; // d, dmin
+	float scale[GROUPS], min[GROUPS];  // whole numbers
 	float error[GROUPS], sq[GROUPS], qq[GROUPS], se[GROUPS], eq[GROUPS];
 } lines;
 
