@@ -103,6 +103,8 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 		[IG_AVX2] = ig_products_avx2,
 		[IG_AVX512] = ig_products_avx512,
 		[IG_AMX] = ig_products_amx,
+#elif defined(__aarch64__)
+		[IG_NEON] = ig_products_neon,
 #endif
 	};
 	static ig_kernel *(*const others[IG_LEVELS])(int, int) = {
@@ -110,6 +112,8 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 #if defined(__x86_64__)
 		[IG_AVX2] = ig_others_avx2,
 		[IG_AVX512] = ig_others_avx512,
+#elif defined(__aarch64__)
+		[IG_NEON] = ig_others_neon,
 #endif
 	};
 	for (*at = level; *at >= IG_GENERIC; --*at) {
