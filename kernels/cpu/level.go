@@ -46,6 +46,18 @@ func Levels() []Level {
 	return ls
 }
 
+// emulateTiles lets the AMX level run where only the tiles are missing: their instructions become plain C. It is for
+// tests, this package's own and those of a build with the tag emulate_amx; nothing runs while it changes. It returns
+// what was before.
+func emulateTiles(on bool) (was bool) {
+	was = C.ig_amx_emulated != 0
+	C.ig_amx_emulated = 0
+	if on {
+		C.ig_amx_emulated = 1
+	}
+	return was
+}
+
 // Detect returns the highest level that this processor and operating system run.
 func Detect() Level {
 	ls := Levels()

@@ -8,10 +8,6 @@
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
-#if defined(__linux__) && defined(__x86_64__)
-#include <sys/syscall.h>
-#include <unistd.h>
-#endif
 
 enum { PAGE = 4096, ORDINARY = 0x3f /* every byte of the factors: 63, or 0.75 as a float of any width */ };
 
@@ -124,22 +120,6 @@ _Static_assert(sizeof(tiles) == 64, "what ldtilecfg reads");
 TILE_RATE(int8_amx, "tdpbssd")
 TILE_RATE(bf16_amx, "tdpbf16ps")
 
-// Leaf 7: AMX-BF16, AMX-TILE and AMX-INT8 are bits 22, 24 and 25 of EDX; the system saves tile registers where bits 17
-// and 18 of XCR0 are set, and Linux wants to be asked for them once in a process.
-static int has_amx(void) {
-#if defined(__linux__)
-	enum { OSXSAVE = 1 << 27, TILES = 3 << 17, REQUEST_PERMISSION = 0x1023, TILE_DATA = 18 };
-	const unsigned all = 1u << 22 | 1u << 24 | 1u << 25;
-	unsigned a, b, c, d, low, high;
-	if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & OSXSAVE) || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || (d & all) != all)
-		return 0;
-	__asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
-	return (low & TILES) == TILES && syscall(SYS_arch_prctl, REQUEST_PERMISSION, TILE_DATA) == 0;
-#else
-	return 0;
-#endif
-}
-
 static int has_avx512_bf16(void) { // leaf 7.1, EAX bit 5
 	unsigned a, b, c, d;
 	return ig_supported(IG_AVX512) && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 5 & 1);
@@ -184,10 +164,10 @@ ig_kernel *ig_rate_kernel(int rate, int *macs) {
 		return ig_supported(IG_AVX512) ? f32_avx512 : NULL;
 	case IG_RATE_AMX_INT8:
 		*macs = 16 * 16 * 64;
-		return has_amx() ? int8_amx : NULL;
+		return ig_amx_usable() ? int8_amx : NULL;
 	case IG_RATE_AMX_BF16:
 		*macs = 16 * 16 * 32;
-		return has_amx() ? bf16_amx : NULL;
+		return ig_amx_usable() ? bf16_amx : NULL;
 	}
 #else
 	(void)rate;

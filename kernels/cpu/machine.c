@@ -74,6 +74,8 @@ int ig_supported(int level) {
 	if (level == IG_GENERIC)
 		return 1;
 #if defined(__x86_64__)
+	if (level == IG_AMX)
+		return ig_supported(IG_AVX512) && __builtin_cpu_supports("avx512bf16") && (ig_amx_emulated || ig_amx_usable());
 	// The compiler's runtime asks cpuid and xgetbv, so an operating system that does not save the registers counts as no.
 	__builtin_cpu_init();
 	unsigned a, b, c = 0, d;
@@ -100,6 +102,9 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 #if defined(__x86_64__)
 		[IG_AVX2] = ig_products_avx2,
 		[IG_AVX512] = ig_products_avx512,
+		[IG_AMX] = ig_products_amx,
+#elif defined(__aarch64__)
+		[IG_NEON] = ig_products_neon,
 #endif
 	};
 	static ig_kernel *(*const others[IG_LEVELS])(int, int) = {
@@ -107,6 +112,8 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 #if defined(__x86_64__)
 		[IG_AVX2] = ig_others_avx2,
 		[IG_AVX512] = ig_others_avx512,
+#elif defined(__aarch64__)
+		[IG_NEON] = ig_others_neon,
 #endif
 	};
 	for (*at = level; *at >= IG_GENERIC; --*at) {

@@ -8,6 +8,7 @@
 enum {
 	IG_LANES = 2 * IG_GROUP, // most weight rows a row kernel takes at once
 	IG_TILE = 120,           // most activation rows a row kernel takes at once
+	IG_CHUNK = 512,          // most activation rows a chunk kernel takes at once
 };
 
 // A matrix of m rows of k values, `stride` bytes apart where it is not repacked.
@@ -21,6 +22,17 @@ typedef struct ig_weights {
 // The order of the sums is the same for every n and every j.
 typedef void ig_rows_fn(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc);
 
+// What is done with the n results of a weight row.
+typedef struct ig_sink {
+	float *dst[IG_CHUNK];
+	const float *add[IG_CHUNK]; // NULL: nothing
+	const float *bias;          // NULL: none
+} ig_sink;
+
+// A chunk kernel takes all weight rows from lo to hi, whole groups, to n activations and hands the results to the sink.
+// An activation is `rows` neighbouring rows of x: 2 with a residual, else 1.
+typedef void ig_chunk_fn(const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int rows, const ig_sink *s);
+
 typedef struct ig_product {
 	ig_rows_fn *fn;
 	int32_t unit;  // j is a multiple of it, and rows one or
@@ -33,6 +45,8 @@ ig_product ig_product_generic(int type);
 // The drivers split weight rows among the threads. Rows after the last whole unit go to the generic level.
 void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p);
 void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p);
+void ig_chunk_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_chunk_fn *chunk);
+void ig_chunk_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_chunk_fn *chunk);
 
 // Kernels that have one version for all levels.
 ig_kernel ig_embed_rows;

@@ -10,6 +10,7 @@ typedef struct part {
 	int rows;        // quantized rows of an activation: 2 with a residual, else 1
 	int64_t xbytes;  // from one activation to the next
 	ig_product p;
+	ig_chunk_fn *chunk; // takes the whole units instead of p; NULL: none
 } part;
 
 // Bytes of an activation's one row.
@@ -17,23 +18,16 @@ static int64_t x_row(int type, int64_t k, int64_t floats) {
 	return ig_block_of(type).values == 1 ? floats * 4 : ig_q8_row(k);
 }
 
-static part part_of(ig_weights w, int64_t xstride, int residual, int ith, int nth, ig_product p) {
+static part part_of(ig_weights w, int64_t xstride, int residual, int ith, int nth, ig_product p, ig_chunk_fn *chunk) {
 	ig_block t = ig_block_of(w.type);
 	int rows = residual && t.values > 1 ? 2 : 1;
 	w.stride = w.k / t.values * t.bytes;
-	part v = {w, 0, 0, w.m / p.unit * p.unit, rows, rows * x_row(w.type, w.k, xstride), p};
+	part v = {w, 0, 0, w.m / p.unit * p.unit, rows, rows * x_row(w.type, w.k, xstride), p, chunk};
 	ig_share(w.m, IG_GROUP, ith, nth, &v.lo, &v.hi);
 	return v;
 }
 
-// What is done with the n results of a weight row.
-typedef struct sink {
-	float *dst[IG_TILE];
-	const float *add[IG_TILE]; // NULL: nothing
-	const float *bias;         // NULL: none
-} sink;
-
-static void store(const sink *s, const float *acc, int n, int64_t j, int rows) {
+static void store(const ig_sink *s, const float *acc, int n, int64_t j, int rows) {
 	for (int r = 0; r < n; r++) {
 		const float *from = acc + r * rows;
 		float *to = s->dst[r] + j;
@@ -63,10 +57,15 @@ static void point(const part *v, const void **x, int r, const void *row) {
 }
 
 // Takes the part's weight rows to n activation rows.
-static void drive(const part *v, const void *const *x, int n, const sink *s) {
+static void drive(const part *v, const void *const *x, int n, const ig_sink *s) {
 	_Alignas(64) float acc[IG_TILE * IG_LANES];
-	int64_t whole = v->hi < v->units ? v->hi : v->units, most = v->p.unit * v->p.units;
-	for (int64_t j = v->lo, rows; j < v->hi; j += rows) {
+	_Static_assert(IG_TILE * IG_LANES >= IG_CHUNK, "the generic level takes a chunk's activations to one weight row");
+	int64_t whole = v->hi < v->units ? v->hi : v->units, most = v->p.unit * v->p.units, j = v->lo;
+	if (v->chunk && j < whole) {
+		v->chunk(&v->w, j, whole, x, n, v->rows, s);
+		j = whole;
+	}
+	for (int64_t rows; j < v->hi; j += rows) {
 		ig_rows_fn *fn = v->p.fn;
 		if (j + most <= whole) {
 			rows = most;
@@ -85,17 +84,20 @@ static void drive(const part *v, const void *const *x, int n, const sink *s) {
 
 // So many activation rows that they stay in a second-level cache while all weights of the part pass by.
 static int tile_rows(const part *v) {
+	if (v->chunk)
+		return IG_CHUNK / v->rows;
 	int64_t n = (1 << 20) / (v->xbytes + 1) / 6 * 6, most = IG_TILE / v->rows;
 	return n < 6 ? 6 : n > most ? (int)most : (int)n;
 }
 
-void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p) {
+static void drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p, ig_chunk_fn *chunk) {
 	ig_weights w = {.w = a->w, .m = a->m, .k = a->k, .type = a->type, .repacked = a->repacked};
-	part v = part_of(w, a->xstride, a->residual, ith, nth, p);
+	part v = part_of(w, a->xstride, a->residual, ith, nth, p, chunk);
 	int64_t rows = ig_batch_rows(b, a->rows);
 	int tile = tile_rows(&v);
-	sink s = {.bias = a->bias};
-	const void *x[IG_TILE];
+	ig_sink s;
+	s.bias = a->bias;
+	const void *x[IG_CHUNK];
 	for (int64_t r = 0; r < rows && v.lo < v.hi; r += tile) {
 		int n = rows - r < tile ? (int)(rows - r) : tile;
 		for (int i = 0; i < n; i++) {
@@ -131,13 +133,14 @@ static int seek(const chains *c, const int32_t *ids, int i, int e) {
 }
 
 // Every expert's weights are read once for all the slots that chose it (of at most SLOTS at a time).
-void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p) {
+static void drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p, ig_chunk_fn *chunk) {
 	ig_weights w = {.m = a->m, .k = a->k, .type = a->type, .repacked = a->repacked};
-	part v = part_of(w, a->xstride, a->residual, ith, nth, p);
+	part v = part_of(w, a->xstride, a->residual, ith, nth, p, chunk);
 	int64_t total = (int64_t)b->rows * a->used, matrix = a->m * v.w.stride;
 	int tile = tile_rows(&v);
-	sink s = {0};
-	const void *x[IG_TILE];
+	ig_sink s;
+	s.bias = 0;
+	const void *x[IG_CHUNK];
 	chains c;
 	for (int64_t base = 0; base < total && v.lo < v.hi; base += SLOTS) {
 		const int32_t *ids = a->ids + base;
@@ -151,9 +154,28 @@ void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, 
 					int64_t slot = base + i;
 					point(&v, x, n, (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * v.xbytes);
 					s.dst[n] = a->dst + slot * a->dstride;
+					s.add[n] = 0;
 				}
 				drive(&v, x, n, &s);
 			}
 		}
 	}
+}
+
+void ig_drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_product p) {
+	drive_matmul(a, b, ith, nth, p, 0);
+}
+
+void ig_drive_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_product p) {
+	drive_experts(a, b, ith, nth, p, 0);
+}
+
+static const ig_product by_groups = {0, IG_GROUP, 1};
+
+void ig_chunk_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth, ig_chunk_fn *chunk) {
+	drive_matmul(a, b, ith, nth, by_groups, chunk);
+}
+
+void ig_chunk_experts(const ig_experts *a, const ig_batch *b, int ith, int nth, ig_chunk_fn *chunk) {
+	drive_experts(a, b, ith, nth, by_groups, chunk);
 }

@@ -32,6 +32,12 @@ int ig_performance_cores(void);
 // ig_supported tells whether this processor and system run a level.
 int ig_supported(int level);
 
+// ig_amx_usable tells whether an x86 processor has AMX tiles and the system grants them, for which it is asked.
+int ig_amx_usable(void);
+
+// Set by tests: the AMX level's tiles are in memory, and the level counts as supported where only they are missing.
+extern int ig_amx_emulated;
+
 // ig_find returns the kernel of an operation and type at the highest level not above level, and that level in *at;
 // NULL if there is none.
 ig_kernel *ig_find(int level, int op, int type, int *at);
