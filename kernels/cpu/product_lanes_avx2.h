@@ -50,7 +50,7 @@ IG_INLINE V plus_where(V q, V v, V bits, V more) {
 IG_INLINE V larger(V a, V b) { return (V)_mm256_max_epi32((__m256i)a, (__m256i)b); }
 
 // In assembler, for the compiler would gather the prefetches of a block in one burst.
-IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht1 %0" : : "m"(*p)); }
+IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht0 %0" : : "m"(*p)); }
 
 // 8-bit weights stay signed: see dots.
 IG_INLINE V raise8(V v) { return v; }

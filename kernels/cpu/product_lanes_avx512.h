@@ -45,7 +45,7 @@ IG_INLINE V plus_where(V q, V v, V bits, V more) {
 IG_INLINE V larger(V a, V b) { return (V)_mm512_max_epi32((__m512i)a, (__m512i)b); }
 
 // In assembler, for the compiler would gather the prefetches of a block in one burst.
-IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht1 %0" : : "m"(*p)); }
+IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht0 %0" : : "m"(*p)); }
 
 // VNNI multiplies unsigned by signed bytes, so signed weights are raised by OFFSET8.
 IG_INLINE V raise8(V v) { return v ^ 0x80808080u; }

@@ -16,7 +16,7 @@
 //   dots          sum[g][r] += the products of 4n weights of each lane of panel g with 4n activations of row r
 //   plus_where    to each byte of q the byte of `more` is added where v has the bit that `bits` names
 //   larger        of two signed words
-//   prefetch      a line into the second-level cache, at this place of the code
+//   prefetch      a line into the first-level cache, at this place of the code
 //   raise8        signed bytes as dots wants them, which is raised by OFFSET8
 //   transpose     four words of each of IG_GROUP rows into the layout of repack.h
 #ifndef INGOT_PRODUCT_PANEL_H
@@ -47,7 +47,7 @@ typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
 // Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
 typedef void unpack_fn(const uint8_t *w, const uint8_t *extra, const form f, int chunk, scales *s, run_fn *put, void *to);
 
-enum { STEP = 256 /* values */, AHEAD = 16 << 10 /* bytes from what is read to what is prefetched */ };
+enum { STEP = 256 /* values */, AHEAD = 4 << 10 /* bytes from what is read to what is prefetched */ };
 
 // ---- where a group's words are ----
 
@@ -73,15 +73,16 @@ IG_INLINE void move_words(const form f, const uint8_t *block, int64_t stride, ui
 IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t b, int n, room *tmp) {
 	const ig_layout l = ig_layout_of(f.type);
 	const uint8_t *group = w->w + j * w->stride;
-	if (w->repacked)
-		return (blocks){group + b * f.words * 4 * IG_GROUP,
-			group + w->k / f.values * f.words * 4 * IG_GROUP + b * f.extra * IG_GROUP};
+	if (w->repacked) {
+		ig_place at = ig_place_of(&l, w->k / f.values, b);
+		return (blocks){group + at.words, group + at.extra};
+	}
 	const int bytes = 4 * f.words + f.extra;
 	for (int i = 0; i < n; i++) {
 		const uint8_t *block = group + (b + i) * bytes;
 		move_words(f, block + l.words_at, w->stride, tmp->words + i * f.words * 4 * IG_GROUP);
 		for (int r = 0; r < IG_GROUP; r++) {
-			prefetch(block + r * w->stride + AHEAD / IG_GROUP);
+			prefetch(block + r * w->stride + AHEAD / 4);
 			memcpy(tmp->extra + (i * IG_GROUP + r) * f.extra, block + r * w->stride + l.extra_at, (size_t)f.extra);
 		}
 	}
@@ -128,12 +129,12 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 	return result;
 }
 
-// A run's part of the bytes AHEAD: a burst for a whole block would keep other loads waiting.
+// A run's part of the lines AHEAD: a burst for a whole block would keep other loads waiting.
 IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
 	const int bytes = f.words * 4 * LANES * 16 / f.values;
 	IG_UNROLL
-	for (int i = 0; i < bytes; i += 64)
-		prefetch(next + run * bytes + i);
+	for (int line = (run * bytes + 63) / 64; line < ((run + 1) * bytes + 63) / 64; line++)
+		prefetch(next + 64 * line);
 }
 
 // ---- up to FEW activation rows ----
@@ -162,6 +163,8 @@ IG_INLINE void few_block(const form f, unpack_fn *unpack, blocks b, const side *
 	scales s;
 	few o;
 	o.next = b.words + AHEAD;
+	if (f.extra)
+		prefetch(b.extra + AHEAD);
 	for (int r = 0; r < n; r++)
 		o.x[r] = q[r];
 	IG_UNROLL

@@ -122,10 +122,10 @@ IG_INLINE void unpack_group(const form f, unpack_fn *unpack, const ig_weights *w
 	to->s = &s;
 	to->next = b.words; // what is not repacked, blocks_at prefetches
 	if (w->repacked) {
-		const uint8_t *group = w->w + next_j * w->stride;
-		to->next = group + next_at / step * f.words * 4 * IG_GROUP;
-		for (int i = 0; f.extra && i < chunks / step * f.extra * IG_GROUP; i += 64)
-			prefetch(group + w->k / f.values * f.words * 4 * IG_GROUP + next_at / step * f.extra * IG_GROUP + i);
+		const int n = chunks / step;
+		to->next = w->w + next_j * w->stride + next_at / step * (f.words * 4 + f.extra) * IG_GROUP;
+		for (int i = 0; i < n * f.extra * IG_GROUP; i += 64)
+			prefetch(to->next + n * f.words * 4 * IG_GROUP + i);
 	}
 	for (int c = 0; c < chunks; c += step) {
 		unpack(b.words, b.extra, f, c, &s, run_weave, to);
