@@ -172,28 +172,41 @@ func TestThreadsAndLevels(t *testing.T) {
 	two.Close()
 	same(t, "1 and 2 threads", logits, more)
 
-	for _, level := range []string{"generic", "avx2", "avx512"} {
-		e, err := Open(sampleFile, Options{Level: level})
+	for _, level := range []string{"generic", "avx2", "avx512", "amx"} {
+		// The recorded tokens are fed, so that every step has the same text before it.
+		feed := func(threads int) (got [][]float32, err error) {
+			e, err := Open(sampleFile, Options{Level: level, Threads: threads})
+			if err != nil {
+				return nil, err
+			}
+			defer e.Close()
+			s, err := e.NewSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Close()
+			p, err := e.prepare(&r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Feed(p.tokens, func(l []float32) { got = append(got, slices.Clone(l)) }); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.FeedAll(tokens[:len(tokens)-1], func(l []float32) { got = append(got, slices.Clone(l)) }); err != nil {
+				t.Fatal(err)
+			}
+			return got, nil
+		}
+		got, err := feed(1)
 		if err != nil {
 			t.Logf("%s: %v", level, err)
 			continue
 		}
-		// The recorded tokens are fed, so that every step has the same text before it.
-		var got [][]float32
-		s, err := e.NewSession()
+		again, err := feed(2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := e.prepare(&r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := s.Feed(p.tokens, func(l []float32) { got = append(got, slices.Clone(l)) }); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.FeedAll(tokens[:len(tokens)-1], func(l []float32) { got = append(got, slices.Clone(l)) }); err != nil {
-			t.Fatal(err)
-		}
+		same(t, level+": 1 and 2 threads", got, again)
 		worst := float32(0)
 		for i := range got {
 			for j := range got[i] {
@@ -204,8 +217,6 @@ func TestThreadsAndLevels(t *testing.T) {
 		if worst > 0.25 {
 			t.Errorf("%s: logits differ by up to %g", level, worst)
 		}
-		s.Close()
-		e.Close()
 	}
 }
 

@@ -258,6 +258,7 @@ ig_kernel *ig_products_amx(int op, int type);
 #if defined(__aarch64__)
 ig_kernel *ig_products_neon(int op, int type);
 ig_kernel *ig_others_neon(int op, int type);
+ig_kernel *ig_products_i8mm(int op, int type);
 #endif
 
 // dst[k] = the f32 values of a packed row; k is a multiple of the type's block.

@@ -105,6 +105,7 @@ ig_kernel *ig_find(int level, int op, int type, int *at) {
 		[IG_AMX] = ig_products_amx,
 #elif defined(__aarch64__)
 		[IG_NEON] = ig_products_neon,
+		[IG_I8MM] = ig_products_i8mm,
 #endif
 	};
 	static ig_kernel *(*const others[IG_LEVELS])(int, int) = {

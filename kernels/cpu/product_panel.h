@@ -18,6 +18,7 @@
 //   larger        of two signed words
 //   prefetch      a line into the first-level cache, at this place of the code
 //   raise8        signed bytes as dots wants them, which is raised by OFFSET8
+//   keep, kept_dots  where it defines KEEPS_PAIRS: its own order of four words in a panel, and dots from there
 //   transpose     four words of each of IG_GROUP rows into the layout of repack.h
 #ifndef INGOT_PRODUCT_PANEL_H
 #define INGOT_PRODUCT_PANEL_H
@@ -214,7 +215,7 @@ IG_INLINE void few_rows(const form f, unpack_fn *unpack, const ig_weights *w, in
 // ---- several activation rows ----
 
 typedef struct panel {
-	V q[PANELS][STEP / 4]; // word 8c + t: values 32c + 4t .. 32c + 4t + 3
+	V q[PANELS][STEP / 4]; // word 8c + t: values 32c + 4t .. 32c + 4t + 3, in the order of keep
 	scales s[PANELS];
 } panel;
 
@@ -223,10 +224,14 @@ typedef struct many {
 	const uint8_t *next;
 } many;
 
+#ifndef KEEPS_PAIRS
+IG_INLINE void keep(V *q, V a, V b, V c, V d) { q[0] = a, q[1] = b, q[2] = c, q[3] = d; }
+#define kept_dots dots
+#endif
+
 IG_INLINE void run_store(void *to, const form f, int run, V a, V b, V c, V d) {
 	many *m = to;
-	V *q = m->q + 4 * run;
-	q[0] = a, q[1] = b, q[2] = c, q[3] = d;
+	keep(m->q + 4 * run, a, b, c, d);
 	look_ahead(m->next, f, f.values == STEP ? run : run & 1);
 }
 
@@ -244,7 +249,7 @@ IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, c
 			for (int g = 0; g < panels; g++)
 				for (int r = 0; r < rows; r++)
 					dot[half][g * rows + r] = start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
-			dots(dot[half], p->q[0] + 8 * c + 4 * half, STEP / 4, f.by16 ? 4 : 8, f.bits, x, 32 * (at + c) + 16 * half, rows, panels);
+			kept_dots(dot[half], p->q[0] + 8 * c + 4 * half, STEP / 4, f.by16 ? 4 : 8, f.bits, x, 32 * (at + c) + 16 * half, rows, panels);
 		}
 		for (int g = 0; g < panels; g++)
 			for (int r = 0; r < rows; r++) {

@@ -6,8 +6,7 @@
 //   activations  [token / 16][8] tiles, unpacked from the row format once for a panel of weight rows   256 KB
 //   sums         [weight row / 32][token / 32][2][2] tiles of f32, of a panel                         1 MB
 //   weights      [2][8] tiles: two groups, unpacked while the two before are multiplied               2 x 16 KB
-// So activations and sums stay in the second cache, weights in the first. The sums of a panel are handed on while they
-// are multiplied for the last time.
+// So activations and sums stay in the second cache, weights in the first. Sums are handed on with their last products.
 //
 // With a residual a factor is two numbers, rounded and what rounding left, and of their four products the three that
 // count are added: the bits that 16 bits of activations and the weights' scales hold are kept.
