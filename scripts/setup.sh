@@ -4,6 +4,7 @@
 #   scripts/setup.sh headless   Go and a C compiler
 #   scripts/setup.sh window     the same, and what Fyne's window links: X11 and GL
 #   scripts/setup.sh test       the same as window, and what the tests of the window use: Xvfb, xdotool
+#   scripts/setup.sh arm64      the same as headless, and what tests arm64's kernels: a cross compiler, qemu-user
 #   scripts/setup.sh has WHAT   only looks: exit status 0 when headless or window could be built now
 #
 # Debian and Ubuntu: installs with apt-get, by sudo where not root. Elsewhere it says what is missing.
@@ -99,11 +100,13 @@ fi
 
 lacks=
 has_cc || lacks=$cc_packages
-[ "$what" = headless ] || has_x11 || lacks="$lacks $x11_packages"
+window=
+case $what in headless | arm64) ;; *) window=1 ;; esac
+[ -z "$window" ] || has_x11 || lacks="$lacks $x11_packages"
 # shellcheck disable=SC2086
 [ -z "$lacks" ] || apt $lacks
 has_cc || { missing_cc; exit 1; }
-[ "$what" = headless ] || has_x11 || { missing_x11; exit 1; }
+[ -z "$window" ] || has_x11 || { missing_x11; exit 1; }
 
 # The tests of the real window say themselves that they are skipped where these are not there.
 if [ "$what" = test ]; then
@@ -112,5 +115,13 @@ if [ "$what" = test ]; then
 	have xdotool || lacks="$lacks xdotool"
 	# shellcheck disable=SC2086
 	[ -z "$lacks" ] || apt $lacks || say "the tests of the real window want these:$lacks"
+fi
+
+if [ "$what" = arm64 ]; then
+	lacks=
+	have aarch64-linux-gnu-gcc && [ -e /usr/aarch64-linux-gnu/include/stdlib.h ] || lacks="$lacks gcc-aarch64-linux-gnu libc6-dev-arm64-cross"
+	have qemu-aarch64 || lacks="$lacks qemu-user"
+	# shellcheck disable=SC2086
+	[ -z "$lacks" ] || apt $lacks || { say "the tests of arm64's kernels want these:$lacks"; exit 1; }
 fi
 exit 0
