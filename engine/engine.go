@@ -34,7 +34,7 @@ type Options struct {
 	Slots    int      // sequences at once; 0: 1. Each has its own context.
 	UBatch   int      // rows a program takes; 0: 512
 	Level    string   // generic, avx2, avx512 ...; "": INGOT_CPU, else the best this machine has
-	NoRepack bool     // read weights where the file is mapped; the CPU always does so far
+	NoRepack bool     // read weights where the file is mapped: starts sooner, runs more slowly
 	Cards    []string // names from Devices; nil: the CPU
 	TPS      int      // lanes a stage (-tps); 0: all cards in one stage
 	Split    string   // "", "none", "layer", "tensor" (-sm)

@@ -46,7 +46,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
 	o.format = oneOf(fs, "o", "output `format`", "md", "csv", "json", "jsonl")
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
-	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped")
+	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, runs more slowly")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
 	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it; without -m: only that")
 	fs.BoolVar(&o.ops, "ops", false, "say which operations the time went to (not as csv)")

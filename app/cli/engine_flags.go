@@ -12,7 +12,7 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.Context), "c", "context in `tokens`; 0: what the file says, at most 4096")
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
 	cacheFlags(fs, &o.CacheK, &o.CacheV)
-	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped (what this build always does)")
+	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
 	fs.Var((*count)(&o.TPS), "tps", "`lanes` a stage; 0: all cards in one stage")
 	fs.Var(&choice{&o.Split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
 }

@@ -123,7 +123,6 @@ func (s *Screen) build() {
 	real := func(at *float64, low, high float64) *number { return s.number(newReal(at, low, high)) }
 
 	s.repack = widget.NewSwitch(!v.NoRepack, func(on bool) { v.NoRepack = !on; s.showBar() })
-	s.repack.Disable() // no card here has a layout of its own yet
 	s.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, max(slices.Index(thinkings, v.Reasoning), 0),
 		func(i int) { v.Reasoning = thinkings[i]; s.showBar() })
 	s.look = widget.NewChoice([]string{t.ThemeSystem, t.ThemeLight, t.ThemeDark}, max(slices.Index(looks, theme.Mode(v.Theme)), 0),

@@ -95,7 +95,7 @@ var English = Table{
 	ThreadsLabel: "Threads", ThreadsHintF: "Left empty: one for each core, %d here.",
 	ContextLabel: "Context", ContextHint: "How many tokens a conversation can hold. Left empty: what the model says, at most 4,096. Memory grows with it.",
 	SlotsLabel: "Conversations at once", SlotsHint: "Each needs its own context in memory. Left empty: 1.",
-	RepackLabel: "Repack weights", RepackHint: "The processor reads weights in the order of the file, so there is nothing to choose.",
+	RepackLabel: "Repack weights", RepackHint: "Weights are put in the order the processor reads fastest while a model loads. Off: it starts sooner and answers more slowly.",
 	CardsLabel: "Cards", CardsHintCPU: "Only the processor is here, so there is nothing to choose.",
 	TPSLabel: "Lanes a stage (-tps)", TPSHint: "How many cards share each layer. The number of cards must be a multiple of it.",
 	TPSHintCPU:     "Needs two cards or more.",
