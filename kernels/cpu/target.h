@@ -33,8 +33,9 @@
 #define IG_I8MM_BEGIN _Pragma("clang attribute push(__attribute__((target(\"dotprod,i8mm\"))), apply_to = function)")
 #define IG_TARGET_END _Pragma("clang attribute pop")
 #else
-#define IG_NEON_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
-#define IG_I8MM_BEGIN _Pragma("GCC push_options") _Pragma("GCC target(\"arch=armv8.2-a+dotprod+i8mm\")")
+// Scheduled before registers are given out, loads go so far ahead of their use that sums are spilled.
+#define IG_NEON_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"no-schedule-insns\")") _Pragma("GCC target(\"arch=armv8.2-a+dotprod\")")
+#define IG_I8MM_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize(\"no-schedule-insns\")") _Pragma("GCC target(\"arch=armv8.2-a+dotprod+i8mm\")")
 #define IG_TARGET_END _Pragma("GCC pop_options")
 #endif
 #endif
