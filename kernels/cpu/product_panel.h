@@ -130,6 +130,9 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 	return result;
 }
 
+// What part `part` of a group's rows prefetches while it unpacks a block: its share of the block AHEAD.
+IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + AHEAD + 4 * f.words * LANES * part; }
+
 // A run's part of the lines AHEAD: a burst for a whole block would keep other loads waiting.
 IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
 	const int bytes = f.words * 4 * LANES * 16 / f.values;
@@ -157,15 +160,17 @@ IG_INLINE void run_dot1(void *to, const form f, int run, V a, V b, V c, V d) { r
 IG_INLINE void run_dot2(void *to, const form f, int run, V a, V b, V c, V d) { run_dot(to, f, run, a, b, c, d, 2); }
 IG_INLINE void run_dot4(void *to, const form f, int run, V a, V b, V c, V d) { run_dot(to, f, run, a, b, c, d, 4); }
 
-// One block of LANES rows, the first of whose chunks is chunk `at` of x.
-IG_INLINE void few_block(const form f, unpack_fn *unpack, blocks b, const side *x, const uint8_t *const *q, int at, F *result,
+// One block of part `part` of a group's rows, the first of whose chunks is chunk `at` of x.
+IG_INLINE void few_block(const form f, unpack_fn *unpack, blocks b, int part, const side *x, const uint8_t *const *q, int at, F *result,
                          const int n) {
 	const int chunks = f.values / 32;
 	scales s;
 	few o;
-	o.next = b.words + AHEAD;
-	if (f.extra)
+	o.next = ahead_of(f, b, part);
+	if (f.extra && part == 0)
 		prefetch(b.extra + AHEAD);
+	b.words += 4 * LANES * part;
+	b.extra += f.extra * LANES * part;
 	for (int r = 0; r < n; r++)
 		o.x[r] = q[r];
 	IG_UNROLL
@@ -202,7 +207,7 @@ IG_INLINE void few_rows(const form f, unpack_fn *unpack, const ig_weights *w, in
 			for (int r = 0; r < n; r++)
 				q[r] = x[r] + 32 * (at + c);
 			for (int i = 0; i < PARTS; i++)
-				few_block(f, unpack, (blocks){b.words + 4 * LANES * i, b.extra + f.extra * LANES * i}, sides, q, c, result[i], n);
+				few_block(f, unpack, b, i, sides, q, c, result[i], n);
 			b.words += f.words * 4 * IG_GROUP;
 			b.extra += f.extra * IG_GROUP;
 		}
@@ -305,7 +310,7 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, co
 				int i = (part + g) % PARTS;
 				blocks b = blocks_at(w, f, j + (part + g) / PARTS * IG_GROUP, at / step, chunks / step, &tmp);
 				for (int c = 0; c < chunks; c += step) {
-					many m = {p.q[g], b.words + 4 * LANES * i + AHEAD};
+					many m = {p.q[g], ahead_of(f, b, i)};
 					unpack(b.words + 4 * LANES * i, b.extra + f.extra * LANES * i, f, c, &p.s[g], run_store, &m);
 					b.words += f.words * 4 * IG_GROUP;
 					b.extra += f.extra * IG_GROUP;
