@@ -57,12 +57,12 @@ func checkArgs(a Args) error {
 	case *Add:
 		return positive("Cols", a.Cols)
 	case *Repack:
-		return errors.Join(positive("M", int32(min(a.M, 1))), positive("K", a.K), whole(a.Type, a.K))
+		return errors.Join(positive("M", a.M), positive("K", a.K), whole(a.Type, a.K))
 	}
 	return nil
 }
 
-func positive(name string, n int32) error {
+func positive[N int32 | int64](name string, n N) error {
 	if n < 1 {
 		return fmt.Errorf("%w: %s is %d", ErrArgs, name, n)
 	}

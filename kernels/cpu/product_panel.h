@@ -303,12 +303,15 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, co
 		int chunks = f.values == STEP || w->k / 32 - at > STEP / 32 ? STEP / 32 : (int)(w->k / 32 - at);
 		for (int r = 0; r < n; r++)
 			side_of(f, x[r], w->k, at, chunks, &sides[r]);
+		room tmp;
+		blocks group = {0};
 		for (int part = 0; part < groups * PARTS;) {
 			int panels = part + PANELS <= groups * PARTS ? PANELS : 1;
 			for (int g = 0; g < panels; g++) {
-				room tmp;
 				int i = (part + g) % PARTS;
-				blocks b = blocks_at(w, f, j + (part + g) / PARTS * IG_GROUP, at / step, chunks / step, &tmp);
+				if (i == 0) // once for all parts of its rows
+					group = blocks_at(w, f, j + (part + g) / PARTS * IG_GROUP, at / step, chunks / step, &tmp);
+				blocks b = group;
 				for (int c = 0; c < chunks; c += step) {
 					many m = {p.q[g], ahead_of(f, b, i)};
 					unpack(b.words + 4 * LANES * i, b.extra + f.extra * LANES * i, f, c, &p.s[g], run_store, &m);
