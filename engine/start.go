@@ -109,13 +109,13 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 	planes := planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots))
 	keys, _ := cacheType("CacheK", o.CacheK) // checked before
 	values, _ := cacheType("CacheV", o.CacheV)
-	lane, err := card.Load(device.Spec{Plan: p, Weights: weights, States: h.States, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
-		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release, Profile: o.Profile})
+	lanes, err := device.Load([]device.Card{card}, []device.Spec{{Plan: p, Weights: weights, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
+		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release, Profile: o.Profile}})
 	if err != nil {
 		return err
 	}
 	e.card = card
-	e.run = exec.New(lane)
+	e.run = exec.New(lanes...)
 	so := sched.Options{Rows: rows, Outs: outs, Interval: max(interval, rows)}
 	if o.Hook != nil {
 		so.Ran = (&hooked{run: e.run, kept: p.Kept, call: o.Hook}).ran

@@ -106,6 +106,8 @@ type Hyper struct {
 
 	Weights []*graph.Weight
 	States  []*graph.State
+
+	vocab *graph.Cut
 }
 
 // Common returns the shared part.
@@ -139,10 +141,18 @@ func (h *Hyper) state(s *graph.State) *graph.State {
 	return s
 }
 
+// vocabulary is the axis of the tokens, which the head has as outputs.
+func (h *Hyper) vocabulary() *graph.Cut {
+	if h.vocab == nil {
+		h.vocab = &graph.Cut{Name: "vocabulary", Units: h.Vocab}
+	}
+	return h.vocab
+}
+
 // embeddings declares the token table, the final norm and the head, which may be tied to the table.
 func (h *Hyper) embeddings() (embed, norm, head *graph.Weight) {
 	embed = h.Weight("token_embd.weight", graph.Split{}, h.Dim, h.Vocab)
 	norm = h.Weight("output_norm.weight", graph.Split{}, h.Dim)
-	head = h.Optional(embed, "output.weight", graph.Columns(1), h.Dim, h.Vocab)
+	head = h.Optional(embed, "output.weight", graph.Columns(h.vocabulary()), h.Dim, h.Vocab)
 	return embed, norm, head
 }

@@ -26,19 +26,22 @@ type attention struct {
 
 func (h *Hyper) attention(i int, headNorms bool) attention {
 	hd := h.HeadDim
+	heads := &graph.Cut{Name: "heads", Units: h.Heads}
+	shared := graph.Columns(heads).Sharing(h.Heads / h.KVHeads)
 	a := attention{
 		norm: h.Weight(name(i, "attn_norm.weight"), graph.Split{}, h.Dim),
-		q:    h.Weight(name(i, "attn_q.weight"), graph.Columns(hd), h.Dim, hd*h.Heads),
-		k:    h.Weight(name(i, "attn_k.weight"), graph.Columns(hd), h.Dim, hd*h.KVHeads),
-		v:    h.Weight(name(i, "attn_v.weight"), graph.Columns(hd), h.Dim, hd*h.KVHeads),
-		out:  h.Weight(name(i, "attn_output.weight"), graph.RowsOf(hd), hd*h.Heads, h.Dim),
+		q:    h.Weight(name(i, "attn_q.weight"), graph.Columns(heads), h.Dim, hd*h.Heads),
+		k:    h.Weight(name(i, "attn_k.weight"), shared, h.Dim, hd*h.KVHeads),
+		v:    h.Weight(name(i, "attn_v.weight"), shared, h.Dim, hd*h.KVHeads),
+		out:  h.Weight(name(i, "attn_output.weight"), graph.RowsOf(heads), hd*h.Heads, h.Dim),
 
 		heads: h.Heads, kvHeads: h.KVHeads, hd: hd,
 	}
-	perHead := graph.Split{Kind: graph.AlongAxis, Unit: hd}
+	perHead := graph.RowsOf(heads)
+	perKVHead := perHead.Sharing(h.Heads / h.KVHeads)
 	a.qBias = h.Optional(nil, name(i, "attn_q.bias"), perHead, hd*h.Heads)
-	a.kBias = h.Optional(nil, name(i, "attn_k.bias"), perHead, hd*h.KVHeads)
-	a.vBias = h.Optional(nil, name(i, "attn_v.bias"), perHead, hd*h.KVHeads)
+	a.kBias = h.Optional(nil, name(i, "attn_k.bias"), perKVHead, hd*h.KVHeads)
+	a.vBias = h.Optional(nil, name(i, "attn_v.bias"), perKVHead, hd*h.KVHeads)
 	a.outBias = h.Optional(nil, name(i, "attn_output.bias"), graph.Split{}, h.Dim)
 	if headNorms {
 		a.qNorm = h.Weight(name(i, "attn_q_norm.weight"), graph.Split{}, hd)
@@ -70,13 +73,14 @@ type swiglu struct {
 
 // swiglu declares the three matrices; suffix tells a shared expert's from a layer's own.
 func (h *Hyper) swiglu(i, ff int, suffix string) swiglu {
+	cut := &graph.Cut{Name: "feed-forward" + suffix, Units: ff}
 	return swiglu{
-		gate: h.Weight(name(i, "ffn_gate"+suffix+".weight"), graph.Columns(256), h.Dim, ff),
-		up:   h.Weight(name(i, "ffn_up"+suffix+".weight"), graph.Columns(256), h.Dim, ff),
-		down: h.Weight(name(i, "ffn_down"+suffix+".weight"), graph.RowsOf(256), ff, h.Dim),
+		gate: h.Weight(name(i, "ffn_gate"+suffix+".weight"), graph.Columns(cut), h.Dim, ff),
+		up:   h.Weight(name(i, "ffn_up"+suffix+".weight"), graph.Columns(cut), h.Dim, ff),
+		down: h.Weight(name(i, "ffn_down"+suffix+".weight"), graph.RowsOf(cut), ff, h.Dim),
 
-		gateBias: h.Optional(nil, name(i, "ffn_gate"+suffix+".bias"), graph.Split{Kind: graph.AlongAxis, Unit: 256}, ff),
-		upBias:   h.Optional(nil, name(i, "ffn_up"+suffix+".bias"), graph.Split{Kind: graph.AlongAxis, Unit: 256}, ff),
+		gateBias: h.Optional(nil, name(i, "ffn_gate"+suffix+".bias"), graph.RowsOf(cut), ff),
+		upBias:   h.Optional(nil, name(i, "ffn_up"+suffix+".bias"), graph.RowsOf(cut), ff),
 		downBias: h.Optional(nil, name(i, "ffn_down"+suffix+".bias"), graph.Split{}, h.Dim),
 	}
 }
@@ -109,12 +113,12 @@ type experts struct {
 
 // experts declares a layer's experts; sharedFF 0: no shared expert.
 func (h *Hyper) experts(i int, p moeParams) experts {
-	cut := graph.Split{Kind: graph.AlongAxis, Axis: 1, Unit: 256}
+	cut := &graph.Cut{Name: "experts", Units: p.ff}
 	e := experts{
 		router: h.Weight(name(i, "ffn_gate_inp.weight"), graph.Split{}, h.Dim, p.experts),
-		gate:   h.Weight(name(i, "ffn_gate_exps.weight"), cut, h.Dim, p.ff, p.experts),
-		up:     h.Weight(name(i, "ffn_up_exps.weight"), cut, h.Dim, p.ff, p.experts),
-		down:   h.Weight(name(i, "ffn_down_exps.weight"), graph.RowsOf(256), p.ff, h.Dim, p.experts),
+		gate:   h.Weight(name(i, "ffn_gate_exps.weight"), graph.Columns(cut), h.Dim, p.ff, p.experts),
+		up:     h.Weight(name(i, "ffn_up_exps.weight"), graph.Columns(cut), h.Dim, p.ff, p.experts),
+		down:   h.Weight(name(i, "ffn_down_exps.weight"), graph.RowsOf(cut), p.ff, h.Dim, p.experts),
 		route:  graph.Route{Experts: p.experts, Used: p.used, Normalize: true, Scale: p.scale},
 	}
 	if p.sharedFF > 0 {

@@ -26,7 +26,7 @@ func newDense(h Hyper, o denseOptions) *dense {
 	m := &dense{Hyper: h}
 	m.embed, m.outNorm, m.head = m.embeddings()
 	if o.headBias {
-		m.headBias = m.Optional(nil, "output.bias", graph.Split{Kind: graph.AlongAxis}, m.Vocab)
+		m.headBias = m.Optional(nil, "output.bias", graph.RowsOf(m.vocabulary()), m.Vocab)
 	}
 	for i := range m.Layers {
 		l := denseLayer{attn: m.attention(i, o.headNorms)}

@@ -82,11 +82,13 @@ func readQwen35(r *reader, moe *moeParams) Model {
 
 func (m *qwen35) gatedAttention(i int) *gatedAttention {
 	hd := m.HeadDim
+	heads := &graph.Cut{Name: "heads", Units: m.Heads}
+	shared := graph.Columns(heads).Sharing(m.Heads / m.KVHeads)
 	return &gatedAttention{
-		qg:    m.Weight(name(i, "attn_q.weight"), graph.Columns(2*hd), m.Dim, 2*hd*m.Heads),
-		k:     m.Weight(name(i, "attn_k.weight"), graph.Columns(hd), m.Dim, hd*m.KVHeads),
-		v:     m.Weight(name(i, "attn_v.weight"), graph.Columns(hd), m.Dim, hd*m.KVHeads),
-		out:   m.Weight(name(i, "attn_output.weight"), graph.RowsOf(hd), hd*m.Heads, m.Dim),
+		qg:    m.Weight(name(i, "attn_q.weight"), graph.Columns(heads), m.Dim, 2*hd*m.Heads),
+		k:     m.Weight(name(i, "attn_k.weight"), shared, m.Dim, hd*m.KVHeads),
+		v:     m.Weight(name(i, "attn_v.weight"), shared, m.Dim, hd*m.KVHeads),
+		out:   m.Weight(name(i, "attn_output.weight"), graph.RowsOf(heads), hd*m.Heads, m.Dim),
 		qNorm: m.Weight(name(i, "attn_q_norm.weight"), graph.Split{}, hd),
 		kNorm: m.Weight(name(i, "attn_k_norm.weight"), graph.Split{}, hd),
 		cache: m.KV(i),
@@ -96,17 +98,21 @@ func (m *qwen35) gatedAttention(i int) *gatedAttention {
 func (m *qwen35) deltaNet(i int) *deltaNet {
 	value := m.vHeads * m.state
 	channels := 2*m.kHeads*m.state + value
-	perHead := graph.Split{Kind: graph.AlongAxis}
+	// Value head h reads key head h % kHeads: the axes of value heads are ratio segments of the key heads' axis.
+	ratio := m.vHeads / m.kHeads
+	heads := &graph.Cut{Name: "key heads", Units: m.kHeads}
+	mixed, values := graph.Columns(heads).In(2+ratio), graph.Columns(heads).In(ratio)
+	perHead := graph.RowsOf(heads).In(ratio)
 	return &deltaNet{
-		qkv:   m.Weight(name(i, "attn_qkv.weight"), graph.Columns(m.state), m.Dim, channels),
-		gate:  m.Weight(name(i, "attn_gate.weight"), graph.Columns(m.state), m.Dim, value),
-		beta:  m.Weight(name(i, "ssm_beta.weight"), graph.Columns(1), m.Dim, m.vHeads),
-		alpha: m.Weight(name(i, "ssm_alpha.weight"), graph.Columns(1), m.Dim, m.vHeads),
-		conv:  m.Weight(name(i, "ssm_conv1d.weight"), graph.Columns(m.state), m.conv, channels),
+		qkv:   m.Weight(name(i, "attn_qkv.weight"), mixed, m.Dim, channels),
+		gate:  m.Weight(name(i, "attn_gate.weight"), values, m.Dim, value),
+		beta:  m.Weight(name(i, "ssm_beta.weight"), values, m.Dim, m.vHeads),
+		alpha: m.Weight(name(i, "ssm_alpha.weight"), values, m.Dim, m.vHeads),
+		conv:  m.Weight(name(i, "ssm_conv1d.weight"), mixed, m.conv, channels),
 		dt:    m.Weight(name(i, "ssm_dt.bias"), perHead, m.vHeads),
 		a:     m.Weight(name(i, "ssm_a"), perHead, m.vHeads),
 		norm:  m.Weight(name(i, "ssm_norm.weight"), graph.Split{}, m.state),
-		out:   m.Weight(name(i, "ssm_out.weight"), graph.RowsOf(m.state), value, m.Dim),
+		out:   m.Weight(name(i, "ssm_out.weight"), perHead, value, m.Dim),
 		state: m.Hyper.state(&graph.State{Layer: i, Conv: channels, Width: m.conv, Heads: m.vHeads, Dim: m.state}),
 	}
 }

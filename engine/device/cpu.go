@@ -59,9 +59,20 @@ type kvCache struct {
 	heads, cells, size int // size: bytes of a row
 }
 
-// Load allocates caches and the arena, repacks weights and compiles the plan. Weights that are not repacked are read
+func (c *CPU) load(cards []Card, specs []Spec) ([]Lane, error) {
+	if len(cards) > 1 {
+		return nil, fmt.Errorf("%w: a stage of %d lanes", ErrUnsupported, len(cards))
+	}
+	l, err := c.lane(specs[0])
+	if err != nil {
+		return nil, err
+	}
+	return []Lane{l}, nil
+}
+
+// lane allocates caches and the arena, repacks weights and compiles the plan. Weights that are not repacked are read
 // where they are mapped; the few that kernels need in f32 are copied.
-func (c *CPU) Load(s Spec) (_ Lane, err error) {
+func (c *CPU) lane(s Spec) (_ *cpuLane, err error) {
 	if err := cacheable(&s); err != nil {
 		return nil, err
 	}
@@ -73,7 +84,7 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 		return nil, err
 	}
 	l := &cpuLane{plan: s.Plan, team: team, program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
-	for _, st := range s.States {
+	for _, st := range s.Plan.States {
 		if st.Recurrent() {
 			l.planes = s.Planes
 		}
@@ -84,7 +95,8 @@ func (c *CPU) Load(s Spec) (_ Lane, err error) {
 			l.Close()
 		}
 	}()
-	b := cpuBuild{lane: l, spec: s, card: c, vectors: map[int]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}, packed: map[int]unsafe.Pointer{}}
+	b := cpuBuild{lane: l, spec: s, card: c, kv: map[*graph.State]kvPart{}, states: map[*graph.State]statePart{},
+		vectors: map[*graph.Weight]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}, packed: map[*graph.Weight]unsafe.Pointer{}}
 	if err := b.allocate(); err != nil {
 		return nil, err
 	}
@@ -129,7 +141,7 @@ func cacheable(s *Spec) error {
 		if !cpu.KVCacheType(cpu.Type(t)) {
 			return fmt.Errorf("%w: a KV cache of %v", ErrUnsupported, t)
 		}
-		for _, st := range s.States {
+		for _, st := range s.Plan.States {
 			if !st.Recurrent() && st.KVDim%t.Block() != 0 {
 				return fmt.Errorf("%w: a KV cache of %v holds heads of whole blocks of %d values, this model's have %d; f16 and bf16 hold any",
 					ErrUnsupported, t, t.Block(), st.KVDim)
@@ -143,7 +155,7 @@ func cacheable(s *Spec) error {
 // for memory is only taken when it is first written.
 func (c *CPU) room(s *Spec) error {
 	need := float64(s.Plan.Arena) // float: products of hostile sizes don't wrap
-	for _, st := range s.States {
+	for _, st := range s.Plan.States {
 		if st.Recurrent() {
 			need += float64(PlaneBytes(st)) * float64(s.Planes)
 		} else {
@@ -210,6 +222,16 @@ func (l *cpuLane) Indices(at plan.Loc, r int) []int32 {
 	return unsafe.Slice((*int32)(l.arena.At(off)), at.Cols())
 }
 
+func (l *cpuLane) Receive(to plan.Loc, rows int, from Lane, at plan.Loc) error {
+	if to.Cols() != at.Cols() {
+		return fmt.Errorf("receive %d columns as %d", at.Cols(), to.Cols())
+	}
+	for r := range rows {
+		copy(l.Value(to, r), from.Value(at, r))
+	}
+	return nil
+}
+
 func (l *cpuLane) CopySlot(from, to, cells int) {
 	for _, c := range l.caches {
 		head := c.cells * c.size
@@ -242,13 +264,13 @@ type cpuBuild struct {
 	lane    *cpuLane
 	spec    Spec
 	card    *CPU
-	kv      []kvPart       // by state ID
-	states  []statePart    // by state ID
+	kv      map[*graph.State]kvPart
+	states  map[*graph.State]statePart
 	scratch unsafe.Pointer // of attention
 	done    unsafe.Pointer // of attention: counters
-	vectors map[int]unsafe.Pointer
+	vectors map[*graph.Weight]unsafe.Pointer
 	freqs   map[*graph.Rope]rotation
-	packed  map[int]unsafe.Pointer // repacked weights, by weight ID
+	packed  map[*graph.Weight]unsafe.Pointer // repacked weights
 }
 
 type kvPart [2]unsafe.Pointer // keys, values
@@ -273,27 +295,27 @@ func (b *cpuBuild) allocate() error {
 	}
 	b.lane.arena = arena
 
-	b.kv = make([]kvPart, len(b.spec.States))
-	b.states = make([]statePart, len(b.spec.States))
-	for i, s := range b.spec.States {
+	for _, s := range b.spec.Plan.States {
 		if s.Recurrent() {
 			conv, delta := s.PlaneFloats()
 			m, err := b.alloc("recurrent states", int64(conv+delta)*4*int64(b.spec.Planes), &used.State)
 			if err != nil {
 				return err
 			}
-			b.states[i] = statePart{m.Pointer(), m.At(int64(conv) * 4 * int64(b.spec.Planes))}
+			b.states[s] = statePart{m.Pointer(), m.At(int64(conv) * 4 * int64(b.spec.Planes))}
 			continue
 		}
+		var kv kvPart
 		for part, t := range []tensor.Type{b.spec.Keys, b.spec.Values} {
 			row := tensor.RowBytes(t, s.KVDim)
 			m, err := b.alloc("keys and values", int64(b.spec.Slots)*int64(b.spec.Cells)*int64(s.KVHeads)*int64(row), &used.Cache)
 			if err != nil {
 				return err
 			}
-			b.kv[i][part] = m.Pointer()
+			kv[part] = m.Pointer()
 			b.lane.caches = append(b.lane.caches, kvCache{m.Bytes(), s.KVHeads, b.spec.Cells, row})
 		}
+		b.kv[s] = kv
 	}
 	var floats int
 	for _, s := range b.spec.Plan.Steps {
@@ -334,7 +356,7 @@ func (b *cpuBuild) at(l plan.Loc) unsafe.Pointer { return b.lane.arena.At(l.Off)
 
 // vector is a weight in f32, copied where it is stored otherwise or not aligned for floats.
 func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
-	if p, ok := b.vectors[w.ID]; ok {
+	if p, ok := b.vectors[w]; ok {
 		return p, nil
 	}
 	d := b.spec.Weights[w.ID]
@@ -353,7 +375,7 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 		}
 		p = m.Pointer()
 	}
-	b.vectors[w.ID] = p
+	b.vectors[w] = p
 	return p, nil
 }
 

@@ -84,11 +84,11 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		}
 		return b.add(s, a)
 	case plan.Store:
-		kv := b.kv[s.State.ID]
+		kv := b.kv[s.State]
 		return b.add(s, &cpu.KVStore{K: in(0), V: in(1), KC: kv[0], VC: kv[1], KStride: stride(0), VStride: stride(1), Type: cpu.Type(b.spec.Keys),
 			VType: cpu.Type(b.spec.Values), Heads: int32(s.State.KVHeads), Dim: int32(s.State.KVDim), Cells: int32(b.spec.Cells)})
 	case graph.Attention:
-		kv := b.kv[s.State.ID]
+		kv := b.kv[s.State]
 		a := &cpu.Attention{Q: in(0), KC: kv[0], VC: kv[1], Dst: b.at(out[0]), Scratch: b.scratch, Done: b.done, QStride: stride(0), QGap: int64(op.Dim),
 			DStride: int64(out[0].Stride), Type: cpu.Type(b.spec.Keys), VType: cpu.Type(b.spec.Values), Heads: int32(op.Heads), KVHeads: int32(op.KVHeads), Dim: int32(op.Dim),
 			Cells: int32(b.spec.Cells), Window: int32(s.State.Window), Scale: op.Scale, Cap: op.Cap}
@@ -104,10 +104,10 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		if err != nil {
 			return err
 		}
-		return b.add(s, &cpu.Conv{X: in(0), W: taps, State: b.states[s.State.ID].conv, Dst: b.at(out[0]), Stride: stride(0),
+		return b.add(s, &cpu.Conv{X: in(0), W: taps, State: b.states[s.State].conv, Dst: b.at(out[0]), Stride: stride(0),
 			DStride: int64(out[0].Stride), Cols: int32(s.State.Conv), Width: int32(s.State.Width)})
 	case graph.DeltaNet:
-		return b.add(s, &cpu.Delta{QKV: in(0), Alpha: in(1), Beta: in(2), DT: vectors[0], A: vectors[1], State: b.states[s.State.ID].delta,
+		return b.add(s, &cpu.Delta{QKV: in(0), Alpha: in(1), Beta: in(2), DT: vectors[0], A: vectors[1], State: b.states[s.State].delta,
 			Dst: b.at(out[0]), Stride: stride(0), AStride: stride(1), BStride: stride(2), DStride: int64(out[0].Stride),
 			KHeads: int32(op.KHeads), VHeads: int32(op.VHeads), Dim: int32(op.Dim), Eps: op.Eps})
 	case graph.GLU:

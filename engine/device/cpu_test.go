@@ -30,7 +30,7 @@ func spec(t *testing.T, name string, rows int) (*CPU, Spec) {
 		t.Fatal(err)
 	}
 	h := model.Common()
-	s := Spec{Weights: make([]Weight, len(h.Weights)), States: h.States, Slots: 2, Cells: 32, Planes: 5, Keys: tensor.F16, Values: tensor.F16}
+	s := Spec{Weights: make([]Weight, len(h.Weights)), Slots: 2, Cells: 32, Planes: 5, Keys: tensor.F16, Values: tensor.F16}
 	for i, w := range ts {
 		s.Weights[i] = Weight{w.Type, w.Data}
 	}
@@ -47,12 +47,12 @@ func spec(t *testing.T, name string, rows int) (*CPU, Spec) {
 func load(t *testing.T, name string, rows int) Lane {
 	t.Helper()
 	card, s := spec(t, name, rows)
-	l, err := card.Load(s)
+	ls, err := Load([]Card{card}, []Spec{s})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(l.Close)
-	return l
+	t.Cleanup(ls[0].Close)
+	return ls[0]
 }
 
 func TestBatchesThatDoNotFit(t *testing.T) {
@@ -121,7 +121,7 @@ func TestMemoryIsCounted(t *testing.T) {
 	for _, w := range s.Weights {
 		weights += int64(len(w.Data))
 	}
-	for _, st := range s.States {
+	for _, st := range s.Plan.States {
 		cache += CacheBytes(st, s.Keys, s.Values, s.Slots, s.Cells)
 		if st.Recurrent() {
 			state += PlaneBytes(st) * int64(s.Planes)
@@ -135,7 +135,7 @@ func TestMemoryIsCounted(t *testing.T) {
 func TestTooLargeAContextIsRefused(t *testing.T) {
 	card, s := spec(t, "qwen3", 8)
 	s.Slots, s.Cells = 1<<10, 1<<30
-	_, err := card.Load(s)
+	_, err := Load([]Card{card}, []Spec{s})
 	if total, _ := systemMemory(); total == 0 {
 		t.Skip("this system does not say how much memory it has")
 	}
@@ -157,10 +157,10 @@ func TestUnsupportedCacheTypes(t *testing.T) {
 	} {
 		card, s := spec(t, "qwen3", 8)
 		s.Keys, s.Values = c.keys, c.values
-		for _, st := range s.States {
+		for _, st := range s.Plan.States {
 			st.KVDim = c.dim
 		}
-		if _, err := card.Load(s); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+		if _, err := Load([]Card{card}, []Spec{s}); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v, %v: %v; expected %q", c.keys, c.values, err, c.want)
 		}
 	}

@@ -14,7 +14,7 @@ const repackSlice = 32 << 20
 // matrix is a weight as products and embeddings read it.
 func (b *cpuBuild) matrix(w *graph.Weight) (_ unsafe.Pointer, _ cpu.Type, repacked int32) {
 	d := b.spec.Weights[w.ID]
-	if p, ok := b.packed[w.ID]; ok {
+	if p, ok := b.packed[w]; ok {
 		return p, cpu.Type(d.Type), 1
 	}
 	return unsafe.Pointer(unsafe.SliceData(d.Data)), cpu.Type(d.Type), 0
@@ -24,7 +24,7 @@ func (b *cpuBuild) matrix(w *graph.Weight) (_ unsafe.Pointer, _ cpu.Type, repack
 func (b *cpuBuild) repack() error {
 	var list []*graph.Weight
 	var total int64
-	seen := map[int]bool{}
+	seen := map[*graph.Weight]bool{}
 	for i := range b.spec.Plan.Steps {
 		s := &b.spec.Plan.Steps[i]
 		switch s.Op.(type) {
@@ -33,8 +33,8 @@ func (b *cpuBuild) repack() error {
 			continue
 		}
 		w := s.W[0]
-		if d := b.spec.Weights[w.ID]; !seen[w.ID] && cpu.Type(d.Type).Repacks() && w.Shape[1] >= cpu.Group {
-			seen[w.ID] = true
+		if d := b.spec.Weights[w.ID]; !seen[w] && cpu.Type(d.Type).Repacks() && w.Shape[1] >= cpu.Group {
+			seen[w] = true
 			list = append(list, w)
 			total += aligned(len(d.Data))
 		}
@@ -50,9 +50,9 @@ func (b *cpuBuild) repack() error {
 	b.lane.batch.Resize(0, 0, 0)
 	var at, done int64
 	for _, w := range list {
-		b.packed[w.ID] = m.At(at)
+		b.packed[w] = m.At(at)
 		at += aligned(len(b.spec.Weights[w.ID].Data))
-		err := b.repackWeight(w, b.packed[w.ID], func(n int) {
+		err := b.repackWeight(w, b.packed[w], func(n int) {
 			if done += int64(n); b.spec.Progress != nil {
 				b.spec.Progress(float64(done) / float64(total))
 			}

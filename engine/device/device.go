@@ -7,9 +7,9 @@ package device
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
-	"ingot/engine/graph"
 	"ingot/engine/plan"
 	"ingot/engine/tensor"
 )
@@ -26,8 +26,17 @@ type Card interface {
 	Info() Info
 	// QuantRow is the bytes of a quantized row of activations, for the planner.
 	QuantRow(cols int) int64
-	// Load makes a lane. The weights' data must stay valid until the lane is closed.
-	Load(Spec) (Lane, error)
+	// load makes the lanes of a stage; all cards are of the receiver's kind.
+	load(cards []Card, specs []Spec) ([]Lane, error)
+}
+
+// Load makes the lanes of one stage, specs[i] on cards[i]; the cards are of one kind. A stage of one lane has no
+// collectives. The weights' data must stay valid until the lanes are closed, which must happen together.
+func Load(cards []Card, specs []Spec) ([]Lane, error) {
+	if len(cards) == 0 || len(cards) != len(specs) {
+		return nil, fmt.Errorf("%d plans for %d cards", len(specs), len(cards))
+	}
+	return cards[0].load(cards, specs)
 }
 
 // Info describes a card.
@@ -42,11 +51,10 @@ type Info struct {
 // Spec is what a lane is made from.
 type Spec struct {
 	Plan    *plan.Plan
-	Weights []Weight // by graph.Weight.ID
-	States  []*graph.State
-	Slots   int // sequences that may exist at once
-	Cells   int // positions a slot holds
-	Planes  int // recurrent states that may exist at once, over all slots
+	Weights []Weight // by graph.Weight.ID, whole; the lane takes what the plan's graph.Weight.Part says
+	Slots   int      // sequences that may exist at once
+	Cells   int      // positions a slot holds
+	Planes  int      // recurrent states that may exist at once, over all slots
 	// Keys and Values are the types of the KV cache: F32, F16, BF16, Q8_0 or Q4_0.
 	Keys, Values tensor.Type
 	Profile      bool // time every step; see Lane.Profile
@@ -97,6 +105,9 @@ type Lane interface {
 	Value(l plan.Loc, r int) []float32
 	// Indices is Value for values that are numbers of experts.
 	Indices(l plan.Loc, r int) []int32
+	// Receive copies rows of a value of another lane's plan, as its last run left it, to a place of this one's, which
+	// has the same columns: a plan's In from the Out of the stage before. Neither lane may be running.
+	Receive(to plan.Loc, rows int, from Lane, at plan.Loc) error
 	// CopySlot copies the first cells of one slot's caches to another slot. No run may be in progress.
 	CopySlot(from, to, cells int)
 	Memory() Memory

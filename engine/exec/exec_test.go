@@ -36,9 +36,12 @@ func (l *lane) Value(plan.Loc, int) []float32      { return []float32{7} }
 func (l *lane) Indices(plan.Loc, int) []int32      { return []int32{8} }
 func (l *lane) Work(rows, outs int) (int64, int64) { return int64(rows), int64(outs) }
 func (l *lane) Profile() []device.Timing           { return nil }
-func (l *lane) CopySlot(from, to, cells int)       { l.copies = append(l.copies, from, to, cells) }
-func (l *lane) Memory() device.Memory              { return device.Memory{Weights: 1, Cache: 2} }
-func (l *lane) Close()                             { l.closed = true }
+func (l *lane) Receive(plan.Loc, int, device.Lane, plan.Loc) error {
+	return nil
+}
+func (l *lane) CopySlot(from, to, cells int) { l.copies = append(l.copies, from, to, cells) }
+func (l *lane) Memory() device.Memory        { return device.Memory{Weights: 1, Cache: 2} }
+func (l *lane) Close()                       { l.closed = true }
 
 func TestLanesRunAtOnce(t *testing.T) {
 	var meet sync.WaitGroup

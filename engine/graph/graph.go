@@ -6,28 +6,53 @@ package graph
 
 import "fmt"
 
-// Split says how a weight lies over the lanes of a stage.
-type Split struct {
-	Kind SplitKind
-	Axis int // of the shape, for SplitAxis: 0 cuts a row's inputs, 1 cuts the outputs
-	Unit int // the cut falls on multiples of this many values (a head, a block); 0: 1
+// Cut is an axis that several weights and values of a layer share and that lanes may divide: query heads, the width of
+// a feed-forward block, the vocabulary. A lane takes a run of its units; a unit is never divided.
+type Cut struct {
+	Name  string
+	Units int
 }
 
-// SplitKind is one of the ways a weight or a value is divided.
-type SplitKind int
+// Split says how a weight lies over the lanes of a stage; the zero value: every lane that reads it holds all of it.
+type Split struct {
+	Cut  *Cut // the axis is divided where this is; nil: not at all
+	Axis int  // of the shape: 0 a matrix's inputs or a vector's only axis, 1 a matrix's outputs
+	// Segments: the axis is that many equal stretches one after the other, each divided alike (query, key and value
+	// channels in one matrix); 0: 1.
+	Segments int
+	// Shared: that many neighbouring units have one piece of the axis in common (query heads a key head), which every
+	// lane with one of these units holds; 0: 1.
+	Shared int
+}
 
-const (
-	Mirrored     SplitKind = iota // every lane holds all of it
-	AlongAxis                     // every lane holds a share of one axis
-	Partial                       // every lane holds a summand (values only)
-	AlongExperts                  // every lane holds some experts, whole
-)
+// Columns is the split of a matrix whose outputs are divided.
+func Columns(c *Cut) Split { return Split{Cut: c, Axis: 1} }
 
-// Columns is the split of a weight whose outputs are divided, in units of unit outputs.
-func Columns(unit int) Split { return Split{AlongAxis, 1, unit} }
+// RowsOf is the split of a matrix whose inputs are divided, so that its product is a partial sum, and of a vector.
+func RowsOf(c *Cut) Split { return Split{Cut: c} }
 
-// RowsOf is the split of a weight whose inputs are divided; its product is a partial sum.
-func RowsOf(unit int) Split { return Split{AlongAxis, 0, unit} }
+// In is the same split of an axis of n segments.
+func (s Split) In(n int) Split { s.Segments = n; return s }
+
+// Sharing is the same split where n units share a piece.
+func (s Split) Sharing(n int) Split { s.Shared = n; return s }
+
+// Piece is how many values of an axis of that length belong to one unit, or to the units that share a piece, in each
+// segment.
+func (s Split) Piece(length int) int {
+	return length / max(s.Segments, 1) / (s.Cut.Units / max(s.Shared, 1))
+}
+
+// Part is what a lane holds of a weight: stretches of one axis, joined. Where a weight has a third axis, of each of its
+// matrices.
+type Part struct {
+	Axis      int
+	Of        []int64 // the whole shape, as the file has it
+	Stretches []Stretch
+}
+
+// Stretch is the values From to To-1 of an axis.
+type Stretch struct{ From, To int64 }
 
 // Weight is a tensor that a model needs.
 type Weight struct {
@@ -37,7 +62,8 @@ type Weight struct {
 	Optional bool
 	Tied     *Weight // the tensor that stands in when an optional one is missing
 	Absent   bool    // set when an optional tensor is not in the file
-	ID       int     // position among the model's weights
+	ID       int     // position among the model's weights, and so in device.Spec.Weights
+	Part     *Part   // what a lane holds, with Shape the shape of that; nil: all. A lane's weight keeps Name and ID
 }
 
 // use returns the tensor that an operation reads for w: w, its stand-in, or nil.

@@ -69,9 +69,19 @@ type Plan struct {
 	Logits  Loc   // [Outs][vocab] f32
 	Hidden  Loc   // [Outs][dim] f32, what the head read
 	Kept    []Kept
+	// In is what the stage before must have left here before a run, Out what later stages take; every lane of a stage
+	// has all of these, whole. The first stage has no In; a stage that is not the last has no Logits and no Hidden.
+	In, Out []Port
+	States  []*graph.State // what the lane keeps between batches, as large as the lane's share
 	// Fine: activations are quantized to 16 bits a value instead of 8. Models that route tokens to experts need it: a
 	// small error in what the router reads picks another expert, and the answer jumps.
 	Fine bool
+}
+
+// Port is a value that goes from stage to stage, [rows * Times][Cols] without gaps.
+type Port struct {
+	Value *graph.Value // of the whole graph: the same pointer in the plan that makes it and in those that read it
+	At    Loc
 }
 
 // Kept is a value that Options.Keep chose, [rows * Times][Cols].
@@ -89,6 +99,11 @@ func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan
 		return nil, fmt.Errorf("plan for %d rows and %d outputs", o.Rows, o.Outs)
 	}
 	p := &Plan{Options: o, Fine: slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })}
+	for _, n := range g.Nodes {
+		if n.State != nil && !slices.Contains(p.States, n.State) {
+			p.States = append(p.States, n.State)
+		}
+	}
 	g = wanted(g, &o)
 	p.place(lower(g, typ, &o), g)
 	return p, nil

@@ -110,12 +110,15 @@ func (l *lane) Value(plan.Loc, int) []float32      { return nil }
 func (l *lane) Indices(plan.Loc, int) []int32      { return nil }
 func (l *lane) Work(rows, outs int) (int64, int64) { return int64(rows), int64(outs) }
 func (l *lane) Profile() []device.Timing           { return nil }
-func (l *lane) CopySlot(from, to, cells int)       { copy(l.cells[to][:cells], l.cells[from]) }
-func (l *lane) Memory() device.Memory              { return device.Memory{Weights: 1} }
-func (l *lane) Close()                             { l.closed++ }
-func (l *lane) options() Options                   { return Options{Rows: l.rows, Outs: l.outs, Interval: 16} }
-func (l *lane) pool() *cache.Pool                  { return cache.New(len(l.cells), len(l.cells[0]), len(l.planes)) }
-func (l *lane) start(t *testing.T) *Scheduler      { return l.startWith(t, l.options()) }
+func (l *lane) Receive(plan.Loc, int, device.Lane, plan.Loc) error {
+	return nil
+}
+func (l *lane) CopySlot(from, to, cells int)  { copy(l.cells[to][:cells], l.cells[from]) }
+func (l *lane) Memory() device.Memory         { return device.Memory{Weights: 1} }
+func (l *lane) Close()                        { l.closed++ }
+func (l *lane) options() Options              { return Options{Rows: l.rows, Outs: l.outs, Interval: 16} }
+func (l *lane) pool() *cache.Pool             { return cache.New(len(l.cells), len(l.cells[0]), len(l.planes)) }
+func (l *lane) start(t *testing.T) *Scheduler { return l.startWith(t, l.options()) }
 func (l *lane) startWith(t *testing.T, o Options) *Scheduler {
 	s := New(exec.New(l), l.pool(), o)
 	t.Cleanup(s.Close)
