@@ -48,7 +48,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
 	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, runs more slowly")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
-	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it; without -m: only that")
+	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it and of reading the weights alone, in turn with the tests; without -m: only that")
 	fs.BoolVar(&o.ops, "ops", false, "say which operations the time went to (not as csv)")
 	fs.BoolVar(&o.progress, "progress", false, "say on standard error what is being measured")
 }
@@ -231,6 +231,10 @@ func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions
 		}
 	}
 	row.nanos = make([]int64, o.repetitions)
+	var read float64 // before the repetition
+	if o.limits {
+		read = e.ReadRate()
+	}
 	for i := range row.nanos {
 		held := t.depth
 		if i == 0 {
@@ -250,6 +254,11 @@ func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions
 		}
 		row.nanos[i] = max(time.Since(start).Nanoseconds(), 1)
 		row.addOps(e.Profile())
+		if o.limits {
+			before := read
+			read = e.ReadRate()
+			row.reads = append(row.reads, (before+read)/2)
+		}
 	}
 	return nil
 }

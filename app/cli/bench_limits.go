@@ -47,6 +47,37 @@ func (r *benchRow) shareText() string {
 	return fmt.Sprintf("%.1f%%", 100*rate/limit)
 }
 
+// readShare is a token's weights a second as a share of what reading alone gave around each repetition: 1 is as fast as
+// memory. Only for tokens written one by one: a prompt is not bounded by memory.
+func (r *benchRow) readShare() (share float64, ok bool) {
+	if r.test.prompt > 0 || len(r.reads) == 0 {
+		return 0, false
+	}
+	var shares []float64
+	for i, rate := range r.rates() {
+		if r.reads[i] == 0 {
+			return 0, false
+		}
+		shares = append(shares, rate*float64(r.bytes)/r.reads[i])
+	}
+	return mean(shares), true
+}
+
+func (r *benchRow) readText() string {
+	if len(r.reads) == 0 || r.reads[0] == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f GB/s", mean(r.reads)/1e9)
+}
+
+func (r *benchRow) readShareText() string {
+	share, ok := r.readShare()
+	if !ok {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*share)
+}
+
 // limitFields are further columns of the csv and json forms. A share is 0 where it has no meaning.
 func (r *benchRow) limitFields() []field {
 	rate, limit, _, ok := 0.0, 0.0, "", false
@@ -57,9 +88,18 @@ func (r *benchRow) limitFields() []field {
 	if ok && limit > 0 {
 		share = rate / limit
 	}
+	read := 0.0
+	if len(r.reads) > 0 {
+		read = mean(r.reads)
+	}
+	ofRead := 0.0
+	if len(r.nanos) > 0 {
+		ofRead, _ = r.readShare()
+	}
 	return []field{
 		{"level", r.level}, {"bytes_per_token", r.bytes}, {"macs_per_prompt", r.macs},
 		{"limit_bytes_per_s", int64(r.limits.Read)}, {"limit_macs_per_s", int64(r.peak())}, {"share_of_limit", six(share)},
+		{"read_bytes_per_s", int64(read)}, {"share_of_read", six(ofRead)},
 	}
 }
 

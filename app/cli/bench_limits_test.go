@@ -35,6 +35,21 @@ func TestShareOfLimits(t *testing.T) {
 	}
 }
 
+func TestShareOfReadingInTurn(t *testing.T) {
+	r := benchRow{model: &benchModelInfo{}, test: benchTest{gen: 4}, nanos: []int64{1e9, 2e9}, limits: someLimits, bytes: 4e9, reads: []float64{20e9, 16e9}}
+	if got := r.readText() + " " + r.readShareText(); got != "18.0 GB/s 65.0%" { // 16 of 20 and 8 of 16
+		t.Errorf("two repetitions: %q", got)
+	}
+	r.test.prompt = 4
+	if got := r.readShareText(); got != "-" {
+		t.Errorf("a prompt: %q", got)
+	}
+	r.test.prompt, r.reads = 0, []float64{0, 0} // a card that does not tell
+	if got := r.readText() + " " + r.readShareText(); got != "- -" {
+		t.Errorf("nothing read: %q", got)
+	}
+}
+
 func TestLimitsArePrinted(t *testing.T) {
 	print := func(format string) string {
 		var b strings.Builder

@@ -21,6 +21,7 @@ type benchRow struct {
 	// With --limits: what the machine can do; the bytes of weights that a token reads and the multiply-adds of the prompt.
 	limits      *engine.Limits
 	bytes, macs int64
+	reads       []float64       // bytes a second of reading alone, around each repetition
 	ops         []engine.OpTime // with --ops, of all repetitions
 }
 
@@ -157,7 +158,8 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 		column{"test", 15, func(r *benchRow) string { return r.test.name() }},
 		column{"t/s", 20, func(r *benchRow) string { return fmt.Sprintf("%.2f ± %.2f", mean(r.rates()), deviation(r.rates())) }})
 	if o.limits {
-		p.columns = append(p.columns, column{"work", 13, (*benchRow).workText}, column{"of limit", 8, (*benchRow).shareText})
+		p.columns = append(p.columns, column{"work", 13, (*benchRow).workText}, column{"of limit", 8, (*benchRow).shareText},
+			column{"reading", 9, (*benchRow).readText}, column{"of reading", 10, (*benchRow).readShareText})
 	}
 	return p
 }

@@ -22,11 +22,19 @@ type Memory struct{ Total, Available int64 }
 type Load struct {
 	Context int    // tokens a slot; 0: what the model was trained for, at most 4096
 	Slots   int    // 0: 1
-	KVType  string // of keys and values; "": f16
+	Keys    string // type of keys; "": f16
+	Values  string // type of values; "": f16
 }
 
 // kvShare is the memory of a cache of another type than f16, which ModelInfo.KVPerToken counts.
 var kvShare = map[string]float64{"f32": 2, "q8_0": 34.0 / 64, "q4_0": 18.0 / 64}
+
+func kvShareOf(name string) float64 {
+	if share, ok := kvShare[name]; ok {
+		return share
+	}
+	return 1
+}
 
 // Fit is the memory that a model needs, in bytes, and what that means here.
 type Fit struct {
@@ -49,9 +57,7 @@ func FitOf(info ModelInfo, load Load, mem Memory) Fit {
 	}
 	slots := int64(max(1, load.Slots))
 	f.Cache = info.KVPerToken * int64(f.Context) * slots
-	if share, ok := kvShare[load.KVType]; ok {
-		f.Cache = int64(float64(f.Cache) * share)
-	}
+	f.Cache = int64(float64(f.Cache) * (kvShareOf(load.Keys) + kvShareOf(load.Values)) / 2)
 	f.State = info.StateBytes * slots
 	f.Need = f.Weights + f.Cache + f.State + f.Extra
 

@@ -18,8 +18,9 @@ func TestFitOf(t *testing.T) {
 		text string
 	}{
 		{small, Load{}, mem, Fits, "It needs 4.8 GB of the 10.0 GB that are free."},
-		{small, Load{Context: 32768, KVType: "q8_0"}, mem, Fits, "It needs 6.4 GB of the 10.0 GB that are free."},
-		{small, Load{Context: 32768, KVType: "bf16"}, mem, Fits, "It needs 8.3 GB of the 10.0 GB that are free."},
+		{small, Load{Context: 32768, Keys: "q8_0", Values: "q8_0"}, mem, Fits, "It needs 6.4 GB of the 10.0 GB that are free."},
+		{small, Load{Context: 32768, Keys: "bf16"}, mem, Fits, "It needs 8.3 GB of the 10.0 GB that are free."},
+		{small, Load{Context: 32768, Values: "q8_0"}, mem, Fits, "It needs 7.4 GB of the 10.0 GB that are free."},
 		{small, Load{Context: 9216, Slots: 4}, mem, Tight, "It needs nearly all of the memory that is free: 8.9 GB of 10.0 GB."},
 		{ModelInfo{FileBytes: 11 * gb}, Load{}, mem, Tight, "It needs 11.3 GB and 10.0 GB are free; end other programs first."},
 		{ModelInfo{FileBytes: 40 * gb}, Load{}, mem, NoFit, "It needs 40.3 GB and this machine has 16.0 GB."},

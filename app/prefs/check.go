@@ -58,6 +58,10 @@ var checks = []check{
 		return oneOf("The KV type", s.Engine.KVType, "f16", "bf16", "q8_0", "q4_0", "f32")
 	},
 		func(s, d *Settings) { s.Engine.KVType = d.Engine.KVType }},
+	{"engine.v_type", func(s *Settings) string {
+		return oneOf("The type of values", s.Engine.VType, "", "f16", "bf16", "q8_0", "q4_0", "f32")
+	},
+		func(s, d *Settings) { s.Engine.VType = d.Engine.VType }},
 	{"engine.tps", lanes, func(s, d *Settings) { s.Engine.TPS = d.Engine.TPS }},
 
 	{"sampling.temperature", func(s *Settings) string { return between("The temperature", s.Sampling.Temperature, 0, 5) },

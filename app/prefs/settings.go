@@ -41,6 +41,7 @@ type Engine struct {
 	TPS     int      `json:"tps"`     // lanes a stage; 0: all cards in one
 	Split   string   `json:"split"`   // "", none, layer, tensor
 	KVType  string   `json:"kv_type"` // element type of the KV cache
+	VType   string   `json:"v_type"`  // of its values, where not that of the keys; "": the same
 }
 
 // Sampling says how tokens are chosen where a request does not say.
@@ -127,6 +128,14 @@ func (s *Service) Get() Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now.clone()
+}
+
+// CacheTypes are the element types of the KV cache.
+func (e *Engine) CacheTypes() (keys, values string) {
+	if e.VType == "" {
+		return e.KVType, e.KVType
+	}
+	return e.KVType, e.VType
 }
 
 func (s Settings) clone() Settings {

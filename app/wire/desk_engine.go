@@ -176,8 +176,8 @@ func engineArgs(p prefs.Settings, entry library.Entry) []string {
 	if e.Split != "" {
 		args = append(args, "-sm", e.Split)
 	}
-	if e.KVType != "" {
-		args = append(args, "-ctk", e.KVType, "-ctv", e.KVType)
+	if keys, values := e.CacheTypes(); keys != "" {
+		args = append(args, "-ctk", keys, "-ctv", values)
 	}
 	if !e.Repack {
 		args = append(args, "-no-repack")

@@ -67,6 +67,7 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 	}
 	mem, memErr := library.SystemMemory()
 	p := l.desk.prefs.Get()
+	keys, values := p.Engine.CacheTypes()
 	chosen := l.desk.chosen()
 	var out []libraryscreen.Model
 	for _, e := range all {
@@ -75,7 +76,7 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem,
 			Chosen: e.Key() == chosen}
 		if memErr == nil {
-			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, KVType: p.Engine.KVType}, mem)
+			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, Keys: keys, Values: values}, mem)
 			m.Fit, m.Reason = fits[f.Verdict], f.Text
 		}
 		out = append(out, m)
@@ -338,6 +339,7 @@ func (s *deskSettings) Load(context.Context) (settingsscreen.Values, settingsscr
 		Cards: p.Engine.Cards, TPS: p.Engine.TPS, Reasoning: p.Reasoning, System: p.System, Temperature: p.Sampling.Temperature,
 		TopK: p.Sampling.TopK, TopP: p.Sampling.TopP, MinP: p.Sampling.MinP, RepeatPenalty: p.Sampling.RepeatPenalty,
 		Seed: p.Sampling.Seed, Seeded: p.Sampling.Seeded, MaxTokens: p.Sampling.MaxTokens, Theme: p.Theme}
+	v.Keys, v.Values = p.Engine.CacheTypes()
 	m := settingsscreen.Machine{Folder: s.folder}
 	devices, err := engine.Devices()
 	if err != nil {
@@ -354,6 +356,7 @@ func (s *deskSettings) Save(_ context.Context, v settingsscreen.Values) error {
 	err := s.desk.prefs.Update(func(p *prefs.Settings) {
 		e := &p.Engine
 		e.Threads, e.Context, e.Slots, e.Repack, e.Cards, e.TPS = v.Threads, v.Context, v.Slots, !v.NoRepack, v.Cards, v.TPS
+		e.KVType, e.VType = v.Keys, v.Values
 		p.Reasoning, p.System, p.Theme = v.Reasoning, v.System, v.Theme
 		a := &p.Sampling
 		a.Temperature, a.TopK, a.TopP, a.MinP, a.RepeatPenalty = v.Temperature, v.TopK, v.TopP, v.MinP, v.RepeatPenalty

@@ -50,6 +50,8 @@ type cpuLane struct {
 	caches  []kvCache
 	used    Memory
 
+	matrices []region // of products
+
 	slots, cells, planes int
 }
 
@@ -110,6 +112,7 @@ func (c *CPU) lane(s Spec) (_ *cpuLane, err error) {
 			return nil, err
 		}
 	}
+	b.remember()
 	if s.Profile {
 		l.program.Profile(true)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"ingot/engine/device"
 	"ingot/engine/plan"
@@ -86,6 +87,14 @@ func (r *Runner) Work(rows, outs int) (bytes, macs int64) {
 
 // Profile returns what each kind of step took in the first lane since the last call.
 func (r *Runner) Profile() []device.Timing { return r.lanes[0].Profile() }
+
+// ReadWeights reads the matrices of the first lane's products once; 0 where its card cannot. No run may be in progress.
+func (r *Runner) ReadWeights() (bytes int64, took time.Duration) {
+	if l, ok := r.lanes[0].(interface{ ReadWeights() (int64, time.Duration) }); ok {
+		return l.ReadWeights()
+	}
+	return 0, 0
+}
 
 // Close ends the threads and frees the lanes. No run may be in progress.
 func (r *Runner) Close() {

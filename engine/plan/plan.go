@@ -93,6 +93,15 @@ type Kept struct {
 // Quantized tells whether products with a weight of that type read quantized activations.
 func Quantized(t tensor.Type) bool { return t.Quantized() }
 
+// Product tells whether an operation multiplies with a weight matrix, its first.
+func Product(op graph.Op) bool {
+	switch op.(type) {
+	case graph.Linear, graph.Experts:
+		return true
+	}
+	return false
+}
+
 // Make plans a graph for one lane. typ gives each weight's stored type.
 func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan, error) {
 	if o.Rows < 1 || o.Outs < 1 {

@@ -3,6 +3,7 @@ package sched
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"ingot/engine/cache"
 	"ingot/engine/device"
@@ -127,6 +128,12 @@ func (s *Scheduler) fed(p *part, err error) {
 
 // Memory is what each lane takes.
 func (s *Scheduler) Memory() []device.Memory { return s.run.Memory() }
+
+// ReadWeights is exec.Runner's, between two runs; 0 after Close.
+func (s *Scheduler) ReadWeights() (bytes int64, took time.Duration) {
+	s.do(func() { bytes, took = s.run.ReadWeights() })
+	return bytes, took
+}
 
 // Profile returns what each kind of step took since the last call, between two runs; nil after Close.
 func (s *Scheduler) Profile() (list []device.Timing) {

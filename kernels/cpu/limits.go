@@ -139,6 +139,19 @@ func (t *Team) bestRead(mem *Memory) (best float64, pattern string) {
 	return best, pattern
 }
 
+// Read reads that much memory once, all threads together, each a run of its own, and does nothing with it; what of it lies
+// in whole lines. It returns how much was read. Memory that is a model's tells what the model could be read at just now.
+func (t *Team) Read(p unsafe.Pointer, n int64) (bytes int64, took time.Duration) {
+	const line = 64
+	skip := -int64(uintptr(p)) & (line - 1)
+	chunk := (n - skip) / int64(t.threads) / C.IG_READ_UNIT * C.IG_READ_UNIT
+	if chunk <= 0 {
+		return 0, 0
+	}
+	args := C.ig_read{mem: (*C.uint8_t)(unsafe.Add(p, skip)), bytes: C.int64_t(chunk * int64(t.threads)), chunk: C.int64_t(chunk), streams: 1}
+	return chunk * int64(t.threads), t.once(C.ig_read_kernel(), unsafe.Pointer(&args))
+}
+
 // read reads memory once, or fills it: an untouched page is not in memory. It returns how much, in whole pieces.
 func (t *Team) read(p readPattern, mem *Memory, fill bool) (bytes int64, took time.Duration) {
 	chunk := int64(256 << 10)

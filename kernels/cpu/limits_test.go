@@ -34,6 +34,24 @@ func TestLimits(t *testing.T) {
 	}
 }
 
+func TestReadOfGivenMemory(t *testing.T) {
+	team := NewTeam(2)
+	defer team.Close()
+	mem, err := Alloc(8 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer mem.Free()
+	for _, c := range []struct{ at, n, want int64 }{
+		{0, 8 << 20, 8 << 20}, {0, 4096, 4096}, {0, 4095, 0}, {0, 0, 0}, {1, 8<<20 - 1, 8<<20 - 4096}, {64, 1 << 20, 1 << 20},
+	} {
+		bytes, took := team.Read(mem.At(c.at), c.n)
+		if bytes != c.want || (took <= 0) != (c.want == 0) {
+			t.Errorf("%d bytes from %d: %d read in %v, expected %d", c.n, c.at, bytes, took, c.want)
+		}
+	}
+}
+
 func TestPeakIsThatOfTheLevelAndBelow(t *testing.T) {
 	l := Limits{Rates: []Rate{{"a", "int8", "avx2", 3}, {"b", "f32", "avx2", 1}, {"c", "int8", "avx512", 9}, {"d", "bf16", "amx", 20}}}
 	for _, c := range []struct {

@@ -60,6 +60,8 @@ type loaded struct {
 var (
 	thinkings = []string{"", "on", "off"}
 	looks     = []theme.Mode{theme.System, theme.Light, theme.Dark}
+	// cacheTypes are what keys and values can be kept as, the usual one first.
+	cacheTypes = []string{"f16", "bf16", "q8_0", "q4_0", "f32"}
 )
 
 // NewScreen builds the screen; its values come in when they are read.
@@ -130,10 +132,16 @@ func (s *Screen) build() {
 	s.system = widget.NewArea(v.System, "", 3)
 	s.system.OnChanged = func(text string) { v.System = text; s.showBar() }
 
+	cacheType := func(at *string) *widget.Choice {
+		return widget.NewChoice(cacheTypes, max(slices.Index(cacheTypes, *at), 0), func(i int) { *at = cacheTypes[i]; s.showBar() })
+	}
+
 	engine := widget.Section(t.EngineSection,
 		whole(&v.Threads, 0, 1024).row(t.ThreadsLabel, fmt.Sprintf(t.ThreadsHintF, s.machine.Cores)),
 		whole(&v.Context, 64, 1<<24).row(t.ContextLabel, t.ContextHint),
 		whole(&v.Slots, 1, 256).row(t.SlotsLabel, t.SlotsHint),
+		widget.Setting(t.KeysLabel, t.KeysHint, 0, cacheType(&v.Keys)),
+		widget.Setting(t.ValuesLabel, t.ValuesHint, 0, cacheType(&v.Values)),
 		widget.Setting(t.RepackLabel, t.RepackHint, 0, s.repack),
 		s.cardsRow(),
 		s.tpsRow(),

@@ -5,9 +5,11 @@ import "context"
 
 // Values is what can be set. Zero means what its field says.
 type Values struct {
-	Threads  int  // 0: one a core
-	Context  int  // tokens a conversation can hold; 0: what the model says, at most 4096
-	Slots    int  // conversations at once; 0: 1
+	Threads  int    // 0: one a core
+	Context  int    // tokens a conversation can hold; 0: what the model says, at most 4096
+	Slots    int    // conversations at once; 0: 1
+	Keys     string // types of the KV cache's keys and values: see cacheTypes
+	Values   string
 	NoRepack bool // weights are read where the file is mapped
 	Cards    []string
 	TPS      int // lanes a stage; 0: all cards in one stage
@@ -48,7 +50,7 @@ type Store interface {
 
 // needsReload reports whether a loaded model must be loaded again for its new values.
 func needsReload(a, b Values) bool {
-	if a.Threads != b.Threads || a.Context != b.Context || a.Slots != b.Slots || a.NoRepack != b.NoRepack || a.TPS != b.TPS {
+	if a.Threads != b.Threads || a.Context != b.Context || a.Slots != b.Slots || a.NoRepack != b.NoRepack || a.Keys != b.Keys || a.Values != b.Values || a.TPS != b.TPS {
 		return true
 	}
 	if len(a.Cards) != len(b.Cards) {

@@ -95,6 +95,8 @@ var English = Table{
 	ThreadsLabel: "Threads", ThreadsHintF: "Left empty: one for each core, %d here.",
 	ContextLabel: "Context", ContextHint: "How many tokens a conversation can hold. Left empty: what the model says, at most 4,096. Memory grows with it.",
 	SlotsLabel: "Conversations at once", SlotsHint: "Each needs its own context in memory. Left empty: 1.",
+	KeysLabel: "Type of keys", KeysHint: "How the cache keeps what was read. q8_0 takes half of f16's memory at a small loss; q4_0 a quarter, at one that can be seen.",
+	ValuesLabel: "Type of values", ValuesHint: "The other half of that cache.",
 	RepackLabel: "Repack weights", RepackHint: "Weights are put in the order the processor reads fastest while a model loads. Off: it starts sooner and answers more slowly.",
 	CardsLabel: "Cards", CardsHintCPU: "Only the processor is here, so there is nothing to choose.",
 	TPSLabel: "Lanes a stage (-tps)", TPSHint: "How many cards share each layer. The number of cards must be a multiple of it.",

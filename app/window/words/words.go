@@ -59,6 +59,7 @@ type Table struct {
 	// Settings
 	EngineSection, AnswerSection, LookSection, DataSection                       string
 	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint string
+	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                 string
 	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint         string
 	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                             string
 	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel            string
