@@ -74,11 +74,14 @@ IG_INLINE void dots(V *sum, const V *q, int gap, const int n, const int bits, co
 				__m256i v = (__m256i)spread(x[r] + at + 4 * u);
 				__m256i m = _mm256_maddubs_epi16(size, bits == 8 ? _mm256_sign_epi8(v, w) : v);
 				pair[r] = u == t ? m : _mm256_add_epi16(pair[r], m);
+				__asm__("" : "+x"(pair[r])); // here and below: gcc would add up in a tree, whose leaves don't fit the registers
 			}
 		}
 		IG_UNROLL
-		for (int r = 0; r < rows; r++)
+		for (int r = 0; r < rows; r++) {
 			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16(pair[r], one));
+			__asm__("" : "+x"(sum[r]));
+		}
 	}
 }
 
