@@ -1,0 +1,50 @@
+// Arguments of the products, of quantizing what they read, and of putting weights in the order they read fastest.
+#ifndef INGOT_ARGS_PRODUCTS_H
+#define INGOT_ARGS_PRODUCTS_H
+
+// q8[r] = x[r] quantized (lib/activations.h), `times` rows for each row of the batch. residual: what that left over
+// follows each row as a second one.
+struct quantize_args {
+	const struct batch *batch;
+	const float *x;
+	u8 *q8;
+	i64 stride; // floats
+	int cols, rows, times, residual;
+};
+
+// dst[r][j] = sum over i of w[j][i] * x[r][i], plus bias[j] and add[r][j] where set; w has m rows of k values. x is f32 for
+// F32, F16 and BF16 weights and quantized rows for all others. add may be dst.
+struct matmul_args {
+	const struct batch *batch;
+	const u8 *w, *x;
+	float *dst;
+	const float *bias, *add;
+	i64 xstride; // bytes from a row of x to the next, a residual included
+	i64 dstride, addstride;
+	int m, k, rows, residual;
+	int lanes; // mat-vec: lanes that share a row of w, a power of two up to WAVE
+	int reserved;
+};
+
+// For row r and each of its `used` experts e = ids[r * used + s]: dst[r * used + s] = w[e] times a row of x, plus bias[e]; the row is
+// r, or r * used + s where per_slot is set. With up: dst = act(w[e] x + bias[e]) * (up[e] x), act 0 silu, 1 gelu.
+struct experts_args {
+	const struct batch *batch;
+	const u8 *w, *up, *x;
+	float *dst;
+	const float *bias; // [experts][m]; may be null
+	const int *ids;
+	int *order; // grouped product: slots by expert, [rows * used], then tiles, [4] each
+	i64 wstride, xstride, dstride; // bytes of an expert; bytes of a row of x; floats
+	int m, k, experts, used, per_slot, residual, lanes, act;
+};
+
+// dst = the matrix src of m rows of k values in the order of lib/planes.h; both take the same bytes.
+struct repack_args {
+	const u8 *src;
+	u8 *dst;
+	i64 m;
+	int k, reserved;
+};
+
+#endif

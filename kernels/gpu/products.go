@@ -1,0 +1,130 @@
+package gpu
+
+import "fmt"
+
+// QuantizedRow returns the bytes of a row of k activations quantized for integer products; k is a multiple of 32.
+func QuantizedRow(k int) int64 { return (int64(k) + int64(k)/4 + 63) / 64 * 64 }
+
+// QuantizeArgs mirror quantize_args: Q8[r] = X[r] quantized.
+type QuantizeArgs struct {
+	Batch, X, Q8                Ptr
+	Stride                      int64
+	Cols, Rows, Times, Residual int32
+}
+
+// Launch quantizes up to so many rows, Times for each row of the batch.
+func (a QuantizeArgs) Launch(_ Card, rows int) (Launch, error) {
+	if a.Cols%32 != 0 || a.Cols < 32 {
+		return Launch{}, fmt.Errorf("quantize rows of %d values, which are no whole chunks of 32", a.Cols)
+	}
+	m := Module{File: "quantize.gpu"}
+	l := launch(m, "quantize", over(int(a.Cols)/4, m.Threads()), rows*int(a.Times), 1, &a)
+	return l, l.fits()
+}
+
+// MatmulArgs mirror matmul_args: Dst[r][j] = sum over i of W[j][i]*X[r][i], plus Bias[j] and Add[r][j] where set.
+type MatmulArgs struct {
+	Batch, W, X, Dst, Bias, Add Ptr
+	XStride, DStride, AddStride int64 // floats; XStride: bytes, set by Launch for quantized rows
+	M, K, Rows, Residual        int32
+	Lanes, _                    int32 // chosen by Launch
+}
+
+// Matmul is a product of a packed, repacked or plain matrix.
+type Matmul struct {
+	MatmulArgs
+	Type     Type
+	Repacked bool
+}
+
+// Launch multiplies up to so many rows.
+func (a Matmul) Launch(c Card, rows int) (Launch, error) {
+	weight, err := a.Type.weight(int(a.K), a.Repacked)
+	if err != nil {
+		return Launch{}, err
+	}
+	vectors := rows
+	if !a.Type.plain() {
+		a.XStride = QuantizedRow(int(a.K)) * int64(1+a.Residual)
+		vectors *= 1 + int(a.Residual)
+	}
+	m := Module{File: vecFile(a.Type), Weight: weight}
+	n := 1
+	for n < vectors && n < 8 {
+		n *= 2
+	}
+	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), over(vectors, n)))
+	l := launch(m, fmt.Sprintf("mat_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
+	return l, l.fits()
+}
+
+// vecFile is the file of the mat-vec kernels that read a type.
+func vecFile(t Type) string {
+	if t.plain() {
+		return "mat_vec_plain.gpu"
+	}
+	return "mat_vec.gpu"
+}
+
+// steps is how many pieces, each a lane's work at a time, a row of k values has.
+func steps(t Type, k int) int {
+	switch t {
+	case F32:
+		return over(k, 4)
+	case F16, BF16:
+		return over(k, 8)
+	}
+	return k / 32
+}
+
+// lanes chooses how many lanes share a row of so many steps. More lanes make more waves, of which a card needs about four
+// for each of a unit's four schedulers to keep enough reads under way; fewer leave each lane more than one step, so that a
+// read can overlap with work, and less to sum up.
+func lanes(c Card, m, steps, times int) int {
+	n := 8
+	for n < c.Wave && (m*times*n/c.Wave < 16*c.Units || steps > 16*n) && steps > n {
+		n *= 2
+	}
+	return n
+}
+
+// ExpertsArgs mirror experts_args: Dst[r*Used+s] = W[e] times a row of X, e = IDs[r*Used+s].
+type ExpertsArgs struct {
+	Batch, W, Up, X, Dst, Bias, IDs, Order Ptr   // Up, Bias: may be 0; Order: see OrderBytes
+	WStride, XStride, DStride              int64 // WStride: set by Launch; XStride: bytes, set by Launch for quantized rows
+	M, K, Experts, Used                    int32
+	PerSlot, Residual                      int32
+	Lanes, Act                             int32 // Lanes: chosen by Launch
+}
+
+// Experts is a product with the experts each token uses. With Up set, it is Act(W x + Bias) * (Up x), for both of which the
+// matrices have the same shape and type.
+type Experts struct {
+	ExpertsArgs
+	Type     Type
+	Repacked bool
+}
+
+// Launch multiplies up to so many rows of the batch, each with Used experts.
+func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
+	weight, err := a.Type.weight(int(a.K), a.Repacked)
+	if err != nil {
+		return nil, err
+	}
+	a.WStride = a.Type.size(int(a.M), int(a.K))
+	if !a.Type.plain() {
+		a.XStride = QuantizedRow(int(a.K)) * int64(1+a.Residual)
+	}
+	if a.Repacked && a.WStride%16 != 0 {
+		return nil, fmt.Errorf("%w: repacked experts of %d x %d", ErrUnsupported, a.M, a.K)
+	}
+	m := Module{File: vecFile(a.Type), Weight: weight}
+	n := 1
+	if !a.Type.plain() && a.Residual != 0 {
+		n = 2
+	}
+	slots := rows * int(a.Used)
+	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), slots))
+	l := launch(m, fmt.Sprintf("experts_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), slots, 1, &a.ExpertsArgs)
+	return []Launch{l}, l.fits()
+}
