@@ -1,0 +1,163 @@
+// The dialect's words for the host: what the emulated cards (tests/fakecard) compile kernels with.
+//
+// A thread of a block is a fiber of its own; barrier() and the shuffles switch to another. Kernels may use these words, the
+// types below, and what <math.h> has for float and double under the same names on every target: nothing else.
+// The compiler's options give THREADS (the block size the file's kernels are written for) and ARCH_WAVE, ARCH_MMA of the card.
+#ifndef INGOT_DIALECT_H
+#define INGOT_DIALECT_H
+
+#include <math.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef int8_t i8;
+typedef uint8_t u8;
+typedef int16_t i16;
+typedef uint16_t u16; // also an f16 or a bf16 as stored
+typedef uint32_t u32;
+typedef long long i64;
+typedef unsigned long long u64;
+
+// What the emulator tells the running fiber, and what it does for it. fake_now changes with every switch.
+struct fake_lane {
+	int thread, block[3], threads, grid[3];
+};
+extern thread_local fake_lane *fake_now;
+extern "C" {
+void fake_barrier(void);
+void *fake_shared(const void *key, unsigned long size); // the block's piece of LDS that belongs to a declaration
+// Gives size <= 64 bytes of this lane to the others of its wave: returns [WAVE][64] bytes, of the lanes that still run.
+const char *fake_exchange(const void *mine, unsigned size);
+void fake_fence(void);
+void fake_pause(void);
+u32 fake_add(u32 *p, u32 v);
+u32 fake_load(const u32 *p);
+void fake_store(u32 *p, u32 v);
+}
+
+// KERNEL(name, type) { ... } is a kernel whose one parameter is `type a`.
+#define KERNEL(name, type)                                                                                                     \
+	static void name##_body(type a);                                                                                       \
+	extern "C" unsigned name##_size(void) { return sizeof(type); }                                                         \
+	extern "C" void name(const void *p) { name##_body(*(const type *)p); }                                                 \
+	static void name##_body(type a)
+#define DEVICE static inline
+// SHARED(type, name, n): n elements that the threads of a block share, at the top of a kernel. Not zero at first.
+#define SHARED(type, name, n)                                                                                                  \
+	static const char name##_key = 0;                                                                                      \
+	type(&name)[n] = *(type(*)[n])fake_shared(&name##_key, sizeof(type[n]))
+#define WAVE ARCH_WAVE
+#define UNROLL _Pragma("GCC unroll 16") // before a loop of fixed length
+#define RESTRICT __restrict__
+
+DEVICE int group_x(void) { return fake_now->block[0]; }
+DEVICE int group_y(void) { return fake_now->block[1]; }
+DEVICE int group_z(void) { return fake_now->block[2]; }
+DEVICE int groups_x(void) { return fake_now->grid[0]; }
+DEVICE int groups_y(void) { return fake_now->grid[1]; }
+DEVICE int thread(void) { return fake_now->thread; }
+DEVICE int lane_id(void) { return fake_now->thread % WAVE; }
+DEVICE int wave_id(void) { return fake_now->thread / WAVE; }
+
+// All threads of a block meet. A thread that has returned is not waited for.
+DEVICE void barrier(void) { fake_barrier(); }
+
+// The value of v in another lane of the wave. All lanes that still run must call it together.
+template <class T> DEVICE T fake_of(T v, int lane) {
+	static_assert(sizeof(T) == 4, "shuffles take 32 bits");
+	T out;
+	memcpy(&out, fake_exchange(&v, 4) + 64 * (lane & (WAVE - 1)), 4);
+	return out;
+}
+DEVICE float shuffle(float v, int lane) { return fake_of(v, lane); }
+DEVICE int shuffle(int v, int lane) { return fake_of(v, lane); }
+DEVICE u32 shuffle(u32 v, int lane) { return fake_of(v, lane); }
+DEVICE float shuffle_xor(float v, int mask) { return fake_of(v, lane_id() ^ mask); }
+DEVICE int shuffle_xor(int v, int mask) { return fake_of(v, lane_id() ^ mask); }
+DEVICE u32 shuffle_xor(u32 v, int mask) { return fake_of(v, lane_id() ^ mask); }
+
+// c + the sum of four products of signed bytes.
+DEVICE int dot4(int a, int b, int c) {
+	for (int i = 0; i < 4; i++)
+		c += (i8)(a >> 8 * i) * (i8)(b >> 8 * i);
+	return c;
+}
+
+DEVICE u32 float_bits(float f) {
+	u32 u;
+	memcpy(&u, &f, 4);
+	return u;
+}
+DEVICE float bits_float(u32 u) {
+	float f;
+	memcpy(&f, &u, 4);
+	return f;
+}
+
+// Halves as stored, rounded to nearest even.
+DEVICE float f16_to_f32(u16 h) {
+	_Float16 f;
+	memcpy(&f, &h, 2);
+	return (float)f;
+}
+DEVICE u16 f32_to_f16(float f) {
+	_Float16 h = (_Float16)f;
+	u16 u;
+	memcpy(&u, &h, 2);
+	return u;
+}
+DEVICE float bf16_to_f32(u16 h) { return bits_float((u32)h << 16); }
+DEVICE u16 f32_to_bf16(float f) {
+	u32 u = float_bits(f);
+	if ((u & 0x7fffffff) > 0x7f800000)
+		return (u16)(u >> 16 | 64); // a NaN stays one
+	return (u16)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+}
+
+DEVICE float rsqrtf(float x) { return 1.0f / sqrtf(x); }
+
+// Memory that others see. atomic_add_u32 is relaxed and returns what was there; load_acquire and store_release order the memory of all
+// cards; fence() makes what this thread wrote before visible to all cards before what it writes after. spin() goes into a loop that waits.
+DEVICE u32 atomic_add_u32(u32 *p, u32 v) { return fake_add(p, v); }
+DEVICE u32 load_acquire(const u32 *p) { return fake_load(p); }
+DEVICE void store_release(u32 *p, u32 v) { fake_store(p, v); }
+DEVICE void fence(void) { fake_fence(); }
+DEVICE void spin(void) { fake_pause(); }
+
+#if ARCH_MMA
+#define HAS_MMA 1
+// d += a b for one wave of 32: a is 16 x 16 and b 16 x 8 of bf16, d 16 x 8 of f32, in the fragments of PTX's mma.m16n8k16: with g = lane/4 and
+// t = lane%4, a[0..3] hold row g, row g+8, row g, row g+8 at columns 2t, 2t, 2t+8, 2t+8 (two each); b[0..1] rows 2t, 2t+8 (two
+// each) of column g; d[0..3] row g columns 2t, 2t+1, row g+8 the same.
+DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+	u32 mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+	const char *all = fake_exchange(mine, sizeof mine);
+	int g = lane_id() / 4, t = lane_id() % 4;
+	for (int i = 0; i < 4; i++) {
+		int row = g + i / 2 * 8, col = 2 * t + i % 2;
+		float sum = 0;
+		for (int k = 0; k < 16; k++) {
+			const u32 *from = (const u32 *)(all + 64 * (row % 8 * 4 + k % 8 / 2)), *to = (const u32 *)(all + 64 * (col * 4 + k % 8 / 2));
+			u32 x = from[row / 8 + k / 8 * 2] >> k % 2 * 16, y = to[4 + k / 8] >> k % 2 * 16;
+			sum += bf16_to_f32((u16)x) * bf16_to_f32((u16)y);
+		}
+		d[i] += sum;
+	}
+}
+
+// The same for mma.m16n8k32 of signed bytes: a[i] and b[i] hold four columns or rows from 4t (and 4t+16) on.
+DEVICE void mma_s8(int (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+	u32 mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
+	const char *all = fake_exchange(mine, sizeof mine);
+	int g = lane_id() / 4, t = lane_id() % 4;
+	for (int i = 0; i < 4; i++) {
+		int row = g + i / 2 * 8, col = 2 * t + i % 2;
+		for (int k = 0; k < 32; k += 4) {
+			const u32 *from = (const u32 *)(all + 64 * (row % 8 * 4 + k % 16 / 4)), *to = (const u32 *)(all + 64 * (col * 4 + k % 16 / 4));
+			d[i] = dot4((int)from[row / 8 + k / 16 * 2], (int)to[4 + k / 16], d[i]);
+		}
+	}
+}
+#endif
+
+#endif
