@@ -39,7 +39,7 @@ func Build(without ...string) (string, error) {
 	}
 	sort.Strings(src)
 	dialect := filepath.Join(root, "kernels/gpu/dialect/host.h")
-	args := []string{"-std=c++17", "-O1", "-g1", "-fPIC", "-shared", "-pthread", "-DHOST_DIALECT=\"" + dialect + "\""}
+	args := []string{"-std=c++17", "-O1", "-fPIC", "-shared", "-pthread", "-DHOST_DIALECT=\"" + dialect + "\""}
 	for _, name := range without {
 		args = append(args, "-D"+name+"="+name+"_is_missing")
 	}

@@ -36,8 +36,8 @@ func open(t *testing.T, arch string) *card {
 	return openConfigured(t, "check=1 arch="+arch)
 }
 
-// archs are the emulated cards that kernels are tested on: waves of 64 and of 32.
-var archs = []string{"gfx906:sramecc+:xnack-", "gfx1030"}
+// archs are the emulated cards that kernels are tested on: waves of 64 and of 32, and with matrix units.
+var archs = []string{"gfx906:sramecc+:xnack-", "gfx1030", "sm_80"}
 
 // onEach runs a test on a card of each kind.
 func onEach(t *testing.T, test func(t *testing.T, c *card)) {
@@ -55,6 +55,9 @@ func openConfigured(t *testing.T, config string) *card {
 	runtime.LockOSThread()
 	t.Cleanup(runtime.UnlockOSThread)
 	kind, number := "hip", 0
+	if strings.Contains(config, "arch=sm_") {
+		kind = "cuda"
+	}
 	if name := os.Getenv("INGOT_TEST_CARD"); name != "" {
 		var n string
 		kind, n, _ = strings.Cut(name, ":")

@@ -132,6 +132,8 @@ func Open(kind string) (*Driver, error) {
 	switch kind {
 	case "hip":
 		return HIP()
+	case "cuda":
+		return CUDA()
 	}
 	return nil, fmt.Errorf("no driver of kind %q", kind)
 }

@@ -17,6 +17,12 @@ typedef uint16_t u16; // also an f16 or a bf16 as stored
 typedef uint32_t u32;
 typedef long long i64;
 typedef unsigned long long u64;
+struct alignas(8) u32x2 {
+	u32 x, y;
+};
+struct alignas(16) u32x4 {
+	u32 x, y, z, w;
+};
 
 // What the emulator tells the running fiber, and what it does for it. fake_now changes with every switch.
 struct fake_lane {
@@ -82,6 +88,22 @@ DEVICE int dot4(int a, int b, int c) {
 		c += (i8)(a >> 8 * i) * (i8)(b >> 8 * i);
 	return c;
 }
+
+// Four bytes n, each below 16, looked up in a table of sixteen bytes.
+DEVICE u32 lookup4(u32 n, u32 t0, u32 t1, u32 t2, u32 t3) {
+	u32 t[4] = {t0, t1, t2, t3}, out = 0;
+	for (int i = 0; i < 32; i += 8)
+		out |= (t[n >> i >> 2 & 3] >> 8 * (n >> i & 3) & 255) << i;
+	return out;
+}
+
+DEVICE u32 load_u32(const void *p) { // at any address
+	u32 v;
+	memcpy(&v, p, 4);
+	return v;
+}
+
+DEVICE float no_contraction(float x) { return x; } // the emulator's compiler is told to make no fused multiply-adds
 
 DEVICE u32 float_bits(float f) {
 	u32 u;

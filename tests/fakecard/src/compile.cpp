@@ -54,6 +54,17 @@ static void write(const std::string &path, const std::string &text) {
 	std::ofstream(path, std::ios::binary) << text;
 }
 
+// The source with the host's words in the place of the card's: Ingot puts all files into one text, and says by #line where each begins.
+static std::string in_host_words(const std::string &source, const std::string &dialect) {
+	size_t from = source.find("#line 1 \"dialect/"), to = from;
+	if (from == std::string::npos)
+		return source;
+	do
+		to = source.find("#line 1 \"", to + 1);
+	while (to != std::string::npos && source.compare(to, 17, "#line 1 \"dialect/") == 0);
+	return source.substr(0, from) + "#line 1 \"dialect/host.h\"\n" + dialect + (to == std::string::npos ? "" : source.substr(to));
+}
+
 // Runs a command, with what it prints.
 static int run(const std::string &command, std::string *out) {
 	FILE *p = popen((command + " 2>&1").c_str(), "r");
@@ -107,7 +118,7 @@ int compile(Program *p, const std::vector<std::string> &options) {
 	for (auto &header : p->headers)
 		write(dir + "/" + header.first, header.second);
 	write(dir + "/dialect.h", dialect);
-	write(dir + "/kernel.cpp", p->source);
+	write(dir + "/kernel.cpp", in_host_words(p->source, dialect));
 	std::string go = "cd '" + dir + "' && ";
 	const char *cxx = getenv("FAKECARD_CXX");
 	std::string compiler = cxx ? cxx : "g++";
