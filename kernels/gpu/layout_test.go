@@ -12,14 +12,24 @@ import (
 )
 
 // mirrors are the Go structs that are passed to kernels; XxxArgs mirrors struct xxx_args.
-var mirrors = []any{QuantizeArgs{}, MatmulArgs{}, ExpertsArgs{}}
+var mirrors = []any{QuantizeArgs{}, MatmulArgs{}, ExpertsArgs{}, NormArgs{}, RopeArgs{}, KVStoreArgs{}, AttentionArgs{}, ConvArgs{}, DeltaArgs{}, GLUArgs{},
+	AddArgs{}, ZeroArgs{}, GatherArgs{}, RouteArgs{}, CombineArgs{}, TopKArgs{}, AllReduceArgs{}, AllGatherArgs{}, Exchange{}}
 
 var (
 	comments = regexp.MustCompile(`//.*`)
 	structs  = regexp.MustCompile(`(?s)struct (\w+) \{(.*?)\n\};`)
-	names    = regexp.MustCompile(`(\w+)\s*[,;]`)
-	upper    = regexp.MustCompile(`[A-Z][a-z0-9]+`)
+	names    = regexp.MustCompile(`(\w+)(?:\[[^]]*\])?\s*[,;]`)
+	word     = regexp.MustCompile(`[a-z][A-Z]|[A-Z][A-Z][a-z]`)
 )
+
+// headerName is the name of a Go struct in the headers: KVStoreArgs is kv_store_args.
+func headerName(s string) string {
+	for word.MatchString(s) {
+		at := word.FindStringIndex(s)[0] + 1
+		s = s[:at] + "_" + s[at:]
+	}
+	return strings.ToLower(s)
+}
 
 // fieldsOf is the names of the fields of each struct of the headers, in order.
 func fieldsOf(t *testing.T) (fields map[string][]string, headers []string) {
@@ -54,7 +64,7 @@ func TestArgsHaveTheLayoutOfTheHeaders(t *testing.T) {
 	}
 	for _, m := range mirrors {
 		typ := reflect.TypeOf(m)
-		name := strings.ToLower(upper.ReplaceAllString(strings.TrimSuffix(typ.Name(), "Args"), "${0}_")) + "args"
+		name := headerName(typ.Name())
 		if len(fields[name]) != typ.NumField() {
 			t.Errorf("%s has %d fields, struct %s of the headers %d", typ.Name(), typ.NumField(), name, len(fields[name]))
 			continue

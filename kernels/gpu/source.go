@@ -20,14 +20,20 @@ var Dialects = []string{"hip", "cuda", "host"}
 type Module struct {
 	File   string // "mat_vec.gpu"
 	Weight string // "q4_k_planes"; empty: the file's kernels read no packed weights
+	// Defines are what else a file is compiled for, "DIM=128 KT=1"; its first lines name them.
+	Defines string
 }
 
 // String is the module's name in messages and profiles.
 func (m Module) String() string {
-	if m.Weight == "" {
-		return m.File
+	s := m.File
+	if m.Weight != "" {
+		s += " for " + m.Weight
 	}
-	return m.File + " for " + m.Weight
+	if m.Defines != "" {
+		s += " with " + m.Defines
+	}
+	return s
 }
 
 // Source returns the text that makes a module in a dialect: definitions, the dialect's words, and the file with all that
@@ -37,6 +43,10 @@ func Source(dialect string, m Module) (string, error) {
 	fmt.Fprintf(&b, "#define THREADS %d\n", m.Threads())
 	if m.Weight != "" {
 		fmt.Fprintf(&b, "#define WEIGHT %s\n", m.Weight)
+	}
+	for _, d := range strings.Fields(m.Defines) {
+		name, value, _ := strings.Cut(d, "=")
+		fmt.Fprintf(&b, "#define %s %s\n", name, value)
 	}
 	seen := map[string]bool{}
 	for _, name := range []string{"dialect/" + dialect + ".h", "args.h", m.File} {
@@ -85,7 +95,9 @@ func Modules() []Module {
 			weights = weightsOf(name)
 		}
 		for _, w := range weights {
-			all = append(all, Module{name, w})
+			for _, d := range definesOf(name) {
+				all = append(all, Module{name, w, d})
+			}
 		}
 	}
 	return all
@@ -105,4 +117,15 @@ func weightsOf(file string) []string {
 		}
 	}
 	return names
+}
+
+// definesOf lists what a file is compiled for: of those that depend on a model's shape, the shapes of usual ones.
+func definesOf(file string) []string {
+	switch file {
+	case "delta.gpu":
+		return []string{"DIM=128"}
+	case "attention.gpu":
+		return attentionDefines()
+	}
+	return []string{""}
 }

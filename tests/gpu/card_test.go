@@ -97,6 +97,12 @@ func (c *card) ok(err error) {
 	}
 }
 
+// emulated tells whether the card is tests/fakecard's.
+func (c *card) emulated() bool {
+	_, err := c.Symbol("fakecard_why")
+	return err == nil
+}
+
 // compile makes a kernel of a file of kernels/gpu; defines are such as "THREADS=256".
 func (c *card) compile(src driver.Source, kernel string, defines ...string) driver.Function {
 	c.t.Helper()

@@ -1,0 +1,129 @@
+// Arguments of the kernels that are not products. Their meaning is that of kernels/cpu's arguments of the same names; what
+// differs is said here. Strides and gaps count floats.
+#ifndef INGOT_ARGS_LAYERS_H
+#define INGOT_ARGS_LAYERS_H
+
+enum { T_F32 = 0, T_F16 = 1, T_Q4_0 = 2, T_Q8_0 = 8, T_BF16 = 30 }; // element types of a cache, GGUF's numbers
+
+struct norm_args {
+	const struct batch *batch;
+	const float *x, *w, *gate; // w, gate: may be null
+	float *dst;
+	i64 stride, gap, dstride, dgap, gstride;
+	int heads, cols, rows;
+	float eps;
+};
+
+struct rope_args {
+	const struct batch *batch;
+	float *x;
+	const double *freq; // [rot/2]
+	i64 stride, gap;
+	int heads, rot, neox;
+	float mag;
+};
+
+struct kv_store_args {
+	const struct batch *batch;
+	const float *k, *v;
+	void *kc, *vc;
+	i64 kstride, vstride;
+	int type, vtype, heads, dim, cells, reserved;
+};
+
+// part: where sections > 1, [rows][heads][sections] results of PART_FLOATS(dim) floats.
+struct attention_args {
+	const struct batch *batch;
+	const float *q;
+	const void *kc, *vc;
+	const float *gate;
+	float *dst, *part;
+	i64 qstride, qgap, gstride, ggap, dstride;
+	int heads, kv_heads, cells, window, sections;
+	float scale, cap;
+	int reserved;
+};
+
+struct conv_args {
+	const struct batch *batch;
+	const float *x, *w;
+	float *state, *dst;
+	i64 stride, dstride;
+	int cols, width;
+};
+
+// state: [plane][vheads][value][key], the matrices of kernels/cpu turned.
+struct delta_args {
+	const struct batch *batch;
+	const float *qkv, *alpha, *beta, *dt, *a;
+	float *state, *dst;
+	i64 stride, astride, bstride, dstride;
+	int kheads, vheads;
+	float eps;
+	int reserved;
+};
+
+struct glu_args {
+	const struct batch *batch;
+	const float *gate, *up;
+	float *dst;
+	i64 gstride, ustride, dstride;
+	int cols, act, rows, times;
+};
+
+struct add_args {
+	const struct batch *batch;
+	const float *x, *y; // y: may be null
+	float *dst;
+	i64 xstride, ystride, dstride;
+	int cols, rows;
+	float scale, cap;
+};
+
+struct zero_args {
+	const struct batch *batch;
+	float *dst;
+	i64 dstride;
+	int cols, rows, times, reserved;
+};
+
+struct gather_args {
+	const struct batch *batch;
+	const float *x;
+	float *dst;
+	i64 stride, dstride;
+	int cols, reserved;
+};
+
+struct route_args {
+	const struct batch *batch;
+	const float *logits;
+	int *ids;
+	float *weights;
+	i64 stride;
+	int experts, used, normalize;
+	float scale;
+};
+
+struct combine_args {
+	const struct batch *batch;
+	const float *y, *weights, *shared, *sgate, *add; // shared, sgate, add: may be null
+	float *dst;
+	i64 ystride, sstride, addstride, dstride;
+	int cols, used;
+};
+
+// The k best of each row of x (rows of the wanted logits), best first, ties to the lower index, and log(sum(exp(x))).
+// parts: [outs][groups][k] pairs of a value and its index, then [outs][groups] pairs of a maximum and a sum.
+struct top_k_args {
+	const struct batch *batch;
+	const float *x;
+	float *parts;
+	float *values; // [outs][k]
+	int *ids;      // [outs][k]
+	float *lse;    // [outs]
+	i64 stride;
+	int cols, k, groups, outs; // outs: most rows, which parts has room for
+};
+
+#endif
