@@ -25,6 +25,7 @@ type card struct {
 	t      *testing.T
 	props  driver.Props
 	stream driver.Stream
+	number int
 }
 
 // cards counts the emulated ones, so that none has a fault of the one before.
@@ -80,7 +81,7 @@ func openConfigured(t *testing.T, config string) *card {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &card{Driver: d, t: t}
+	c := &card{Driver: d, t: t, number: number}
 	c.ok(c.Use(number))
 	c.props, err = c.Props(number)
 	c.ok(err)
