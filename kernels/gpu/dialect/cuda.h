@@ -19,6 +19,7 @@ typedef uint4 u32x4;
 #define KERNEL(name, type) extern "C" __global__ void __launch_bounds__(THREADS) name(const type a)
 #define SHARED(type, name, n) __shared__ __align__(16) type name[n]
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #define RESTRICT __restrict__
 #define WAVE 32
 
@@ -31,6 +32,8 @@ DEVICE int thread() { return threadIdx.x; }
 DEVICE int lane_id() { return threadIdx.x & 31; }
 DEVICE int wave_id() { return __shfl_sync(__activemask(), (int)threadIdx.x / 32, 0); }
 DEVICE void barrier() { __syncthreads(); }
+
+DEVICE void settle() { asm volatile("" ::: "memory"); }
 
 DEVICE float bits_float(u32 u) { return __uint_as_float(u); }
 DEVICE u32 float_bits(float f) { return __float_as_uint(f); }

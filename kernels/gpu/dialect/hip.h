@@ -16,9 +16,10 @@ typedef u32 u32x2 __attribute__((ext_vector_type(2)));
 typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 
 #define DEVICE static inline __attribute__((device, always_inline))
-#define KERNEL(name, type) extern "C" __attribute__((global, amdgpu_flat_work_group_size(THREADS, THREADS))) void name(const type a)
+#define KERNEL(name, type) extern "C" __attribute__((global, amdgpu_flat_work_group_size(THREADS, THREADS), amdgpu_waves_per_eu(2))) void name(const type a)
 #define SHARED(type, name, n) static __attribute__((shared)) type name[n]
 #define UNROLL _Pragma("unroll")
+#define ROLLED _Pragma("unroll 1")
 #define RESTRICT __restrict__
 
 #if defined(__GFX9__) || defined(__GFX8__)
@@ -42,6 +43,8 @@ DEVICE void barrier() {
 	__builtin_amdgcn_s_barrier();
 	__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");
 }
+
+DEVICE void settle() { asm volatile("" ::: "memory"); }
 
 DEVICE float bits_float(u32 u) { return __builtin_bit_cast(float, u); }
 DEVICE u32 float_bits(float f) { return __builtin_bit_cast(u32, f); }

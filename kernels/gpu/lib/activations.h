@@ -16,9 +16,12 @@ struct act {
 // Bytes of a row; with a residual a second one follows.
 DEVICE i64 act_bytes(int k) { return ((i64)k + k / 4 + 63) & ~(i64)63; }
 
-DEVICE act act_load(const u8 *row, int chunks, int c) {
-	u32x2 ds = ((const u32x2 *)(row + 32 * (i64)chunks))[c];
-	act x = {((const u32x4 *)row)[c], ((const u32x4 *)row)[chunks + c], bits_float(ds.x), (int)ds.y};
+// A T that lies so many bytes, below 4 GB, behind what is the same for all lanes: an address that costs no register.
+template <class T> DEVICE T load_at(const u8 *base, u32 bytes) { return *(const T *)(base + bytes); }
+
+DEVICE act act_load(const u8 *row, u32 chunks, u32 c) {
+	u32x2 ds = load_at<u32x2>(row, 32 * chunks + 8 * c);
+	act x = {load_at<u32x4>(row, 16 * c), load_at<u32x4>(row, 16 * (chunks + c)), bits_float(ds.x), (int)ds.y};
 	return x;
 }
 

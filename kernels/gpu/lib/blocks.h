@@ -15,8 +15,8 @@ DEVICE u32x4 load_u32x4(const u8 *p) {
 // A row of blocks of 32 values.
 struct block_row { const u8 *p; };
 
-DEVICE block_row block_row_at(const u8 *w, int k, i64 j, int values, int bytes) {
-	block_row r = {w + j * (k / values * bytes)};
+DEVICE block_row block_row_at(const u8 *w, u32 k, u32 j, int values, int bytes) {
+	block_row r = {w + j * ((i64)k / values * bytes)};
 	return r;
 }
 
@@ -33,8 +33,8 @@ template <int MIN, int FIFTH> struct nibble_blocks {
 	enum { HALVES = 1, MINS = MIN, BYTES = 18 + 2 * MIN + 4 * FIFTH };
 	typedef block_row row;
 	struct raw { u32x4 q; u32 d, m, h; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 32, BYTES); }
-	DEVICE raw load(const row &r, int c) {
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 32, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
 		const u8 *p = r.p + c * BYTES;
 		raw v = {load_u32x4(p + BYTES - 16), load_u16(p), MIN ? load_u16(p + 2) : 0, FIFTH ? load_u32(p + 2 + 2 * MIN) : 0};
 		return v;
@@ -67,8 +67,8 @@ struct mxfp4_blocks {
 	enum { HALVES = 1, OFFSET = 0, MINS = 0, BYTES = 17 };
 	typedef block_row row;
 	struct raw { u32x4 q; u32 e; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 32, BYTES); }
-	DEVICE raw load(const row &r, int c) {
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 32, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
 		const u8 *p = r.p + c * BYTES;
 		raw v = {load_u32x4(p + 1), p[0]};
 		return v;
@@ -84,8 +84,8 @@ struct q8_0_blocks {
 	enum { HALVES = 1, OFFSET = 0, MINS = 0, BYTES = 34 };
 	typedef block_row row;
 	struct raw { u32x4 q0, q1; u32 d; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 32, BYTES); }
-	DEVICE raw load(const row &r, int c) {
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 32, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
 		const u8 *p = r.p + c * BYTES;
 		raw v = {load_u32x4(p + 2), load_u32x4(p + 18), load_u16(p)};
 		return v;

@@ -37,15 +37,15 @@ template <int FIFTH> struct k_blocks {
 	enum { HALVES = 1, OFFSET = 0, MINS = 1, BYTES = 144 + 32 * FIFTH };
 	typedef block_row row;
 	struct raw { wide q, h; u32 dm, s0, s1, s2; int i; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 256, BYTES); }
-	DEVICE raw load(const row &r, int c) {
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 256, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
 		const u8 *p = r.p + c / 8 * BYTES;
 		raw v;
 		v.q = load_wide(p + 16 + 32 * FIFTH + c % 8 / 2 * 32);
 		if (FIFTH)
 			v.h = load_wide(p + 16);
 		v.dm = load_u32(p), v.s0 = load_u32(p + 4), v.s1 = load_u32(p + 8), v.s2 = load_u32(p + 12);
-		v.i = c % 8;
+		v.i = (int)(c % 8);
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) {
@@ -70,9 +70,9 @@ struct q6_k_blocks {
 	enum { HALVES = 2, OFFSET = 32, MINS = 0, BYTES = 210 };
 	typedef block_row row;
 	struct raw { wide q, h; u32 s, d; int i; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 256, BYTES); }
-	DEVICE raw load(const row &r, int c) {
-		int i = c % 8;
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 256, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
+		int i = (int)(c % 8);
 		const u8 *p = r.p + c / 8 * BYTES;
 		raw v = {load_wide(p + i / 4 * 64 + i % 2 * 32), load_wide(p + 128 + i / 4 * 32), load_u16(p + 192 + 2 * i), load_u16(p + 208), i % 4};
 		return v;
@@ -94,9 +94,9 @@ struct q2_k_blocks {
 	enum { HALVES = 2, OFFSET = 0, MINS = 1, BYTES = 84 };
 	typedef block_row row;
 	struct raw { wide q; u32 s, dm; int i; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 256, BYTES); }
-	DEVICE raw load(const row &r, int c) {
-		int i = c % 8;
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 256, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
+		int i = (int)(c % 8);
 		const u8 *p = r.p + c / 8 * BYTES;
 		raw v = {load_wide(p + 16 + i / 4 * 32), load_u16(p + 2 * i), load_u32(p + 80), i % 4};
 		return v;
@@ -119,9 +119,9 @@ struct q3_k_blocks {
 	enum { HALVES = 2, OFFSET = 4, MINS = 0, BYTES = 110 };
 	typedef block_row row;
 	struct raw { wide q, h; u32 low, high, d; int i; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 256, BYTES); }
-	DEVICE raw load(const row &r, int c) {
-		int i = c % 8;
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 256, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
+		int i = (int)(c % 8);
 		const u8 *p = r.p + c / 8 * BYTES, *s = p + 96;
 		// scale g has its low nibble in byte g%8, its high two bits in byte 8 + g%4; here g is 2i and 2i+1
 		raw v = {load_wide(p + 32 + i / 4 * 32), load_wide(p), load_u16(s + 2 * i % 8), load_u16(s + 8 + 2 * i % 4), load_u16(p + 108), i};
@@ -145,9 +145,9 @@ struct iq4_xs_blocks {
 	enum { HALVES = 1, OFFSET = 0, MINS = 0, BYTES = 136 };
 	typedef block_row row;
 	struct raw { u32x4 q; u32 dh, low; int i; };
-	DEVICE row at(const u8 *w, i64, int k, i64 j) { return block_row_at(w, k, j, 256, BYTES); }
-	DEVICE raw load(const row &r, int c) {
-		int i = c % 8;
+	DEVICE row at(const u8 *w, u32, u32 k, u32 j) { return block_row_at(w, k, j, 256, BYTES); }
+	DEVICE raw load(const row &r, u32 c) {
+		int i = (int)(c % 8);
 		const u8 *p = r.p + c / 8 * BYTES;
 		raw v = {load_u32x4(p + 8 + 16 * i), load_u32(p), load_u32(p + 4), i};
 		return v;

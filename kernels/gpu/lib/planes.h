@@ -29,16 +29,16 @@ DEVICE void sixth_bits(u32 h, int *q) {
 
 struct q8_0_planes {
 	enum { HALVES = 1, OFFSET = 0, MINS = 0 };
-	struct row { const u32x4 *q0, *q1; const u16 *d; };
+	struct row { const u8 *q, *d; u32 chunks, first; };
 	struct raw { u32x4 q0, q1; u32 d; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		const u32x4 *q = (const u32x4 *)w + 2 * j * c;
-		row r = {q, q + c, (const u16 *)(w + 32 * m * c) + j * c};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		row r = {w, w + 32 * (i64)m * c, c, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q0[c], r.q1[c], r.d[c]};
+	DEVICE raw load(const row &r, u32 c) {
+		u32 at = 2 * r.first + c;
+		raw v = {load_at<u32x4>(r.q, 16 * at), load_at<u32x4>(r.q, 16 * (at + r.chunks)), load_at<u16>(r.d, 2 * (r.first + c))};
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) {
@@ -50,15 +50,16 @@ struct q8_0_planes {
 
 // Nibbles and a scale of D.
 template <class D> struct nibble_planes {
-	struct row { const u32x4 *q; const D *d; };
+	struct row { const u8 *q, *d; u32 first; };
 	struct raw { u32x4 q; u32 d; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		row r = {(const u32x4 *)w + j * c, (const D *)(w + 16 * m * c) + j * c};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		row r = {w, w + 16 * (i64)m * c, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q[c], r.d[c]};
+	DEVICE raw load(const row &r, u32 c) {
+		c += r.first;
+		raw v = {load_at<u32x4>(r.q, 16 * c), load_at<D>(r.d, (u32)sizeof(D) * c)};
 		return v;
 	}
 };
@@ -89,16 +90,17 @@ struct mxfp4_planes : nibble_planes<u8> {
 
 struct q5_1_planes {
 	enum { HALVES = 1, OFFSET = 0, MINS = 1 };
-	struct row { const u32x4 *q; const u32 *h, *dm; };
+	struct row { const u8 *q, *h, *dm; u32 first; };
 	struct raw { u32x4 q; u32 h, dm; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		const u32 *h = (const u32 *)(w + 16 * m * c);
-		row r = {(const u32x4 *)w + j * c, h + j * c, h + m * c + j * c};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		const u8 *h = w + 16 * (i64)m * c;
+		row r = {w, h, h + 4 * (i64)m * c, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q[c], r.h[c], r.dm[c]};
+	DEVICE raw load(const row &r, u32 c) {
+		c += r.first;
+		raw v = {load_at<u32x4>(r.q, 16 * c), load_at<u32>(r.h, 4 * c), load_at<u32>(r.dm, 4 * c)};
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) {
@@ -121,15 +123,16 @@ DEVICE void record_scales(u32x4 s, int i, float *scale, float *min) {
 
 struct q4_k_planes {
 	enum { HALVES = 1, OFFSET = 0, MINS = 1 };
-	struct row { const u32x4 *q, *s; };
+	struct row { const u8 *q, *s; u32 first; };
 	struct raw { u32x4 q, s; int i; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		row r = {(const u32x4 *)w + j * c, (const u32x4 *)w + m * c + j * (c / 8)};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		row r = {w, w + 16 * (i64)m * c, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q[c], r.s[c / 8], c % 8};
+	DEVICE raw load(const row &r, u32 c) {
+		c += r.first; // a row begins with a whole block
+		raw v = {load_at<u32x4>(r.q, 16 * c), load_at<u32x4>(r.s, 16 * (c / 8)), (int)(c % 8)};
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) { nibbles(v.q, q); }
@@ -138,16 +141,17 @@ struct q4_k_planes {
 
 struct q5_k_planes {
 	enum { HALVES = 1, OFFSET = 0, MINS = 1 };
-	struct row { const u32x4 *q, *s; const u32 *h; };
+	struct row { const u8 *q, *s, *h; u32 first; };
 	struct raw { u32x4 q, s; u32 h; int i; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		const u32x4 *s = (const u32x4 *)w + m * c;
-		row r = {(const u32x4 *)w + j * c, s + j * (c / 8), (const u32 *)(s + m * (c / 8)) + j * c};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		const u8 *s = w + 16 * (i64)m * c;
+		row r = {w, s, s + 2 * (i64)m * c, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q[c], r.s[c / 8], r.h[c], c % 8};
+	DEVICE raw load(const row &r, u32 c) {
+		c += r.first;
+		raw v = {load_at<u32x4>(r.q, 16 * c), load_at<u32x4>(r.s, 16 * (c / 8)), load_at<u32>(r.h, 4 * c), (int)(c % 8)};
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) {
@@ -159,17 +163,17 @@ struct q5_k_planes {
 
 struct q6_k_planes {
 	enum { HALVES = 2, OFFSET = 32, MINS = 0 };
-	struct row { const u32x4 *q; const u32x2 *h; const u16 *s, *d; };
+	struct row { const u8 *q, *h, *s, *d; u32 first; };
 	struct raw { u32x4 q; u32x2 h; u32 s, d; };
-	DEVICE row at(const u8 *w, i64 m, int k, i64 j) {
-		i64 c = k / 32;
-		const u32x2 *h = (const u32x2 *)(w + 16 * m * c);
-		const u16 *s = (const u16 *)(h + m * c);
-		row r = {(const u32x4 *)w + j * c, h + j * c, s + j * c, s + m * c + j * (c / 8)};
+	DEVICE row at(const u8 *w, u32 m, u32 k, u32 j) {
+		u32 c = k / 32;
+		i64 all = (i64)m * c;
+		row r = {w, w + 16 * all, w + 24 * all, w + 26 * all, j * c};
 		return r;
 	}
-	DEVICE raw load(const row &r, int c) {
-		raw v = {r.q[c], r.h[c], r.s[c], r.d[c / 8]};
+	DEVICE raw load(const row &r, u32 c) {
+		c += r.first;
+		raw v = {load_at<u32x4>(r.q, 16 * c), load_at<u32x2>(r.h, 8 * c), load_at<u16>(r.s, 2 * c), load_at<u16>(r.d, 2 * (c / 8))};
 		return v;
 	}
 	DEVICE void quants(const raw &v, int *q) {

@@ -1,0 +1,146 @@
+// A tile of a product for prompts: 16 * RM weight rows times 16 * RN vectors, by 256 threads, each of which sums RM x RN results.
+//
+// STEP chunks of all rows and vectors are in LDS at a time, the weights unpacked once for all vectors; while they are multiplied,
+// the next ones are on their way into registers. A row of LDS has four words more than it needs, so that eight rows
+// read by neighbouring lanes lie in different banks.
+#ifndef INGOT_TILE_H
+#define INGOT_TILE_H
+
+#include "lib/chunk.h"
+
+enum { STEP = 2, LINE = STEP * 8 + 4 };
+
+// Where a tile's LDS lies; all arrays are a kernel's.
+template <class T, int RM, int RN> struct tile {
+	enum {
+		M = 16 * RM, N = 16 * RN,
+		WORDS = (M + N) * LINE,
+		SCALES = (M + N) * STEP * 2 * (1 + T::MINS),
+		CHUNKS = (M * STEP + THREADS - 1) / THREADS,     // of weights, a thread
+		PIECES = (N * STEP * 2 + THREADS - 1) / THREADS, // of 16 activations, a thread
+	};
+};
+
+// Takes OFFSET from four bytes that are below 128.
+template <class T> DEVICE int less_offset(int q) {
+	const u32 top = 0x80808080u;
+	return T::OFFSET ? (int)((((u32)q | top) - T::OFFSET * 0x01010101u) ^ top) : q;
+}
+
+// The sums of one tile. w: the matrix; j: its first row; vector_at(x, v): where vector v's quantized row begins, in bytes behind x.x, for all v below 16 * RN.
+template <class T, int RM, int RN, class X> DEVICE void tile_sums(const u8 *w, int m, int k, int j, X x, u32 *words, float *scales, float *sum) {
+	typedef tile<T, RM, RN> S;
+	int chunks = k / 32, tm = thread() % 16, tn = thread() / 16;
+	u32 *wq = words, *xq = words + S::M * LINE;
+	float *ws = scales, *xs = ws + S::M * STEP * T::HALVES;                               // scales
+	float *wm = scales + (S::M + S::N) * STEP * 2, *xm = wm + S::M * STEP * T::HALVES; // minima, scaled sums; where T::MINS
+	UNROLL for (int i = 0; i < RM * RN; i++)
+		sum[i] = 0;
+
+	// What this thread brings: weight chunks (row, s), and pieces of activations (vector, s, half).
+	typename T::row row[S::CHUNKS];
+	typename T::raw raw[S::CHUNKS];
+	u32 from[S::PIECES];
+	u32x4 piece[S::PIECES];
+	u32x2 ds[S::PIECES];
+	UNROLL for (int i = 0; i < S::CHUNKS; i++) {
+		int r = j + (thread() + i * THREADS) / STEP;
+		row[i] = T::at(w, m, k, r < m ? r : m - 1);
+	}
+	UNROLL for (int i = 0; i < S::PIECES; i++) {
+		int v = (thread() + i * THREADS) / (2 * STEP);
+		from[i] = vector_at(x, v < S::N ? v : S::N - 1);
+	}
+
+	for (int c0 = 0; c0 < chunks + STEP; c0 += STEP) {
+		// c0 is what is being loaded; STEP before it is what is in registers and will be multiplied.
+		if (c0) {
+			barrier();
+			UNROLL for (int i = 0; i < S::CHUNKS; i++) {
+				int at = thread() + i * THREADS, r = at / STEP, s = at % STEP;
+				if (S::CHUNKS * THREADS > S::M * STEP && r >= S::M)
+					continue;
+				int q[8];
+				float scale[2] = {0, 0}, min[2] = {0, 0};
+				T::quants(raw[i], q);
+				if (c0 - STEP + s < chunks)
+					T::scales(raw[i], scale, min);
+				UNROLL for (int h = 0; h < 2; h++) {
+					u32x4 v = {(u32)less_offset<T>(q[4 * h]), (u32)less_offset<T>(q[4 * h + 1]), (u32)less_offset<T>(q[4 * h + 2]),
+					           (u32)less_offset<T>(q[4 * h + 3])};
+					*(u32x4 *)(wq + r * LINE + s * 8 + 4 * h) = v;
+				}
+				UNROLL for (int h = 0; h < T::HALVES; h++) {
+					ws[(s * T::HALVES + h) * S::M + r] = scale[h];
+					if (T::MINS)
+						wm[(s * T::HALVES + h) * S::M + r] = min[h];
+				}
+			}
+			UNROLL for (int i = 0; i < S::PIECES; i++) {
+				int at = thread() + i * THREADS, v = at / (2 * STEP), s = at / 2 % STEP, h = at % 2;
+				if (S::PIECES * THREADS > S::N * STEP * 2 && v >= S::N)
+					continue;
+				*(u32x4 *)(xq + v * LINE + s * 8 + 4 * h) = piece[i];
+				float d = c0 - STEP + s < chunks ? bits_float(ds[i].x) : 0;
+				if (h == 0)
+					xs[s * S::N + v] = d;
+				if (T::MINS) {
+					int s0 = act_s0((int)ds[i].y), s1 = act_s1((int)ds[i].y);
+					if (T::HALVES == 2)
+						xm[(s * 2 + h) * S::N + v] = d * (float)(h ? s1 : s0);
+					else if (h == 0)
+						xm[s * S::N + v] = d * (float)(s0 + s1);
+				}
+			}
+			barrier();
+		}
+		if (c0 < chunks) {
+			UNROLL for (int i = 0; i < S::CHUNKS; i++) {
+				int c = c0 + (thread() + i * THREADS) % STEP;
+				raw[i] = T::load(row[i], c < chunks ? c : chunks - 1);
+			}
+			UNROLL for (int i = 0; i < S::PIECES; i++) {
+				int at = thread() + i * THREADS, c = c0 + at / 2 % STEP;
+				c = c < chunks ? c : chunks - 1;
+				piece[i] = load_at<u32x4>(x.x, from[i] + 16 * (u32)(at % 2 * chunks + c));
+				ds[i] = load_at<u32x2>(x.x, from[i] + (u32)(32 * chunks + 8 * c));
+			}
+		}
+		if (!c0)
+			continue;
+		UNROLL for (int s = 0; s < STEP; s++) {
+			u32x4 x0[RN], x1[RN];
+			float d[RN], e[RN * T::HALVES];
+			UNROLL for (int n = 0; n < RN; n++) {
+				const u32 *line = xq + (tn * RN + n) * LINE + s * 8;
+				x0[n] = *(const u32x4 *)line;
+				x1[n] = *(const u32x4 *)(line + 4);
+				d[n] = xs[s * S::N + tn * RN + n];
+				if (T::MINS)
+					UNROLL for (int h = 0; h < T::HALVES; h++)
+						e[n * T::HALVES + h] = xm[(s * T::HALVES + h) * S::N + tn * RN + n];
+			}
+			UNROLL for (int i = 0; i < RM; i++) {
+				settle(); // or all rows' words are read ahead, into registers that there are not
+				const u32 *line = wq + (tm + 16 * i) * LINE + s * 8;
+				u32x4 w0 = *(const u32x4 *)line, w1 = *(const u32x4 *)(line + 4);
+				const int q[8] = {(int)w0.x, (int)w0.y, (int)w0.z, (int)w0.w, (int)w1.x, (int)w1.y, (int)w1.z, (int)w1.w};
+				const float *scale = ws + s * T::HALVES * S::M + tm + 16 * i, *min = wm + s * T::HALVES * S::M + tm + 16 * i;
+				UNROLL for (int n = 0; n < RN; n++) {
+					float *y = sum + i * RN + n;
+					if (T::HALVES == 1) {
+						*y = fmaf((float)dot16(q + 4, x1[n], dot16(q, x0[n], 0)), scale[0] * d[n], *y);
+					} else {
+						*y = fmaf((float)dot16(q, x0[n], 0), scale[0] * d[n], *y);
+						*y = fmaf((float)dot16(q + 4, x1[n], 0), scale[S::M] * d[n], *y);
+					}
+					if (T::MINS)
+						UNROLL for (int h = 0; h < T::HALVES; h++)
+							*y = fmaf(-min[h * S::M], e[n * T::HALVES + h], *y);
+				}
+			}
+		}
+	}
+}
+
+#endif
