@@ -39,6 +39,7 @@
 //	float_bits(f) bits_float(u)  the same bits
 //	f16_to_f32 f32_to_f16 bf16_to_f32 f32_to_bf16   to nearest even; halves are u16
 //	no_contraction(x)            x, of which no fused multiply-add is made
+//	settle()                     the compiler moves no access to memory across: for loops whose reads, all made early, would need more registers than there are
 //	atomic_add_u32(p, v)         relaxed; what was there
 //	load_acquire(p) store_release(p, v) fence() spin()   memory that other cards see; spin() goes into a loop that waits
 //	HAS_MMA                      defined where there are matrix units:

@@ -42,7 +42,8 @@ void fake_store(u32 *p, u32 v);
 }
 
 // KERNEL(name, type) { ... } is a kernel whose one parameter is `type a`.
-#define KERNEL(name, type)                                                                                                     \
+#define KERNEL(name, type) KERNEL_AS(name, type) // a name may be made by a macro
+#define KERNEL_AS(name, type)                                                                                                  \
 	static void name##_body(type a);                                                                                       \
 	extern "C" unsigned name##_size(void) { return sizeof(type); }                                                         \
 	extern "C" void name(const void *p) { name##_body(*(const type *)p); }                                                 \
@@ -104,6 +105,8 @@ DEVICE u32 load_u32(const void *p) { // at any address
 }
 
 DEVICE float no_contraction(float x) { return x; } // the emulator's compiler is told to make no fused multiply-adds
+
+DEVICE void settle(void) { asm volatile("" ::: "memory"); }
 
 DEVICE u32 float_bits(float f) {
 	u32 u;
