@@ -34,9 +34,18 @@ struct experts_args {
 	float *dst;
 	const float *bias; // [experts][m]; may be null
 	const int *ids;
-	int *order; // grouped product: slots by expert, [rows * used], then tiles, [4] each
+	const int *order; // of the kernels for prompts: what group.gpu left
 	i64 wstride, xstride, dstride; // bytes of an expert; bytes of a row of x; floats
 	int m, k, experts, used, per_slot, residual, lanes, act;
+};
+
+// order = the slots r * used + s of the batch by expert ids[slot], [rows * used]; behind them the number of tiles, and of each tile of
+// up to `tile` slots of one expert: expert, first place in order, count.
+struct group_args {
+	const struct batch *batch;
+	const int *ids;
+	int *order;
+	int experts, used, tile, reserved;
 };
 
 // dst = the matrix src of m rows of k values in the order of lib/planes.h; both take the same bytes.

@@ -12,7 +12,7 @@ import (
 )
 
 // mirrors are the Go structs that are passed to kernels; XxxArgs mirrors struct xxx_args.
-var mirrors = []any{QuantizeArgs{}, MatmulArgs{}, ExpertsArgs{}, RepackArgs{}, NormArgs{}, RopeArgs{}, KVStoreArgs{}, AttentionArgs{}, ConvArgs{}, DeltaArgs{}, GLUArgs{},
+var mirrors = []any{QuantizeArgs{}, MatmulArgs{}, ExpertsArgs{}, RepackArgs{}, GroupArgs{}, NormArgs{}, RopeArgs{}, KVStoreArgs{}, AttentionArgs{}, ConvArgs{}, DeltaArgs{}, GLUArgs{},
 	AddArgs{}, ZeroArgs{}, GatherArgs{}, RouteArgs{}, CombineArgs{}, TopKArgs{}, AllReduceArgs{}, AllGatherArgs{}, Exchange{}}
 
 var (

@@ -39,7 +39,7 @@ type Matmul struct {
 
 // Launch multiplies up to so many rows.
 func (a Matmul) Launch(c Card, rows int) (Launch, error) {
-	weight, err := a.Type.weight(int(a.K), a.Repacked)
+	weight, err := a.Type.weight(int(a.M), int(a.K), a.Repacked)
 	if err != nil {
 		return Launch{}, err
 	}
@@ -47,6 +47,9 @@ func (a Matmul) Launch(c Card, rows int) (Launch, error) {
 	if !a.Type.plain() {
 		a.XStride = QuantizedRow(int(a.K)) * int64(1+a.Residual)
 		vectors *= 1 + int(a.Residual)
+	}
+	if rows > Narrow {
+		return a.prompt(c, weight, vectors)
 	}
 	m := Module{File: vecFile(a.Type), Weight: weight}
 	n := 1
@@ -107,7 +110,7 @@ type Experts struct {
 
 // Launch multiplies up to so many rows of the batch, each with Used experts.
 func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
-	weight, err := a.Type.weight(int(a.K), a.Repacked)
+	weight, err := a.Type.weight(int(a.M), int(a.K), a.Repacked)
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +120,9 @@ func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
 	}
 	if a.Repacked && a.WStride%16 != 0 {
 		return nil, fmt.Errorf("%w: repacked experts of %d x %d", ErrUnsupported, a.M, a.K)
+	}
+	if rows > Narrow {
+		return a.prompt(c, weight, rows)
 	}
 	m := Module{File: vecFile(a.Type), Weight: weight}
 	n := 1

@@ -18,7 +18,7 @@ type Repack struct {
 
 // Launch is for any type that Repacks.
 func (a Repack) Launch(Card) (Launch, error) {
-	weight, err := a.Type.weight(int(a.K), true)
+	weight, err := a.Type.weight(int(a.M), int(a.K), true)
 	if err != nil {
 		return Launch{}, fmt.Errorf("repack: %w", err)
 	}

@@ -111,7 +111,7 @@ func weightsOf(file string) []string {
 			continue
 		}
 		for _, repacked := range []bool{false, true} {
-			if w, err := t.weight(256, repacked); err == nil && (repacked || file != "repack.gpu") {
+			if w, err := t.weight(1, 256, repacked); err == nil && (repacked || file != "repack.gpu") {
 				names = append(names, w)
 			}
 		}

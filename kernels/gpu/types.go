@@ -68,13 +68,16 @@ func (t Type) Repacks(m, k int) bool {
 }
 
 // weight is the type's name in lib/: how a module reads it.
-func (t Type) weight(k int, repacked bool) (string, error) {
+func (t Type) weight(m, k int, repacked bool) (string, error) {
 	l, ok := types[t]
 	if !ok || repacked && !l.planes {
 		return "", fmt.Errorf("%w: %v", ErrUnsupported, t)
 	}
 	if l.values > 1 && k%l.values != 0 || k < 1 {
 		return "", fmt.Errorf("%v weights of %d values a row, which are no whole blocks", t, k)
+	}
+	if t.size(m, k) >= 1<<32 {
+		return "", fmt.Errorf("%v weights of %d x %d: kernels address 4 GB of a matrix", t, m, k)
 	}
 	name := strings.ToLower(l.name)
 	switch {

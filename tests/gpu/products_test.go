@@ -202,3 +202,9 @@ func TestProductsOfFewRows(t *testing.T) {
 		t.Run(s.String(), func(t *testing.T) { s.on(t, 4, 8, func(b *bench) { b.product(s) }) })
 	}
 }
+
+func TestProductsOfPrompts(t *testing.T) {
+	for _, s := range shapes() {
+		t.Run(s.String(), func(t *testing.T) { s.on(t, 3, 200, func(b *bench) { b.product(s) }) })
+	}
+}
