@@ -51,22 +51,22 @@ func (a Matmul) Launch(c Card, rows int) (Launch, error) {
 	if rows > Narrow {
 		return a.prompt(c, weight, vectors)
 	}
-	m := Module{File: vecFile(a.Type), Weight: weight}
 	n := 1
 	for n < vectors && n < 8 {
 		n *= 2
 	}
+	m := vecModule("mat_vec", a.Type, weight, n)
 	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), over(vectors, n)))
 	l := launch(m, fmt.Sprintf("mat_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
 	return l, l.fits()
 }
 
-// vecFile is the file of the mat-vec kernels that read a type.
-func vecFile(t Type) string {
+// vecModule is the module of a mat-vec kernel for n vectors.
+func vecModule(family string, t Type, weight string, n int) Module {
 	if t.plain() {
-		return "mat_vec_plain.gpu"
+		return Module{File: "mat_vec_plain.gpu", Weight: weight}
 	}
-	return "mat_vec.gpu"
+	return Module{File: family + ".gpu", Weight: weight, Defines: fmt.Sprintf("VECTORS=%d", n)}
 }
 
 // steps is how many pieces, each a lane's work at a time, a row of k values has.
@@ -124,11 +124,11 @@ func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
 	if rows > Narrow {
 		return a.prompt(c, weight, rows)
 	}
-	m := Module{File: vecFile(a.Type), Weight: weight}
 	n := 1
 	if !a.Type.plain() && a.Residual != 0 {
 		n = 2
 	}
+	m := vecModule("experts_vec", a.Type, weight, n)
 	slots := rows * int(a.Used)
 	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), slots))
 	l := launch(m, fmt.Sprintf("experts_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), slots, 1, &a.ExpertsArgs)

@@ -26,13 +26,15 @@ func tileFor(c Card, m, groups, vectors int) tileShape {
 	return best
 }
 
-// promptFile is the file of the kernels for prompts that read a type.
-func promptFile(t Type) string {
+// promptModule is the module of a kernel for prompts with tiles of a shape.
+func promptModule(family string, t Type, weight string, s tileShape) Module {
 	if t.plain() {
-		return "product_plain.gpu"
+		return Module{File: "product_plain.gpu", Weight: weight}
 	}
-	return "product.gpu"
+	return Module{File: family + ".gpu", Weight: weight, Defines: s.defines()}
 }
+
+func (s tileShape) defines() string { return fmt.Sprintf("TM=%d TN=%d", s.m, s.n) }
 
 // prompt multiplies more rows than mat-vec kernels take.
 func (a Matmul) prompt(c Card, weight string, vectors int) (Launch, error) {
@@ -40,7 +42,7 @@ func (a Matmul) prompt(c Card, weight string, vectors int) (Launch, error) {
 	if !a.Type.plain() {
 		s = tileFor(c, int(a.M), 1, vectors)
 	}
-	l := launch(Module{File: promptFile(a.Type), Weight: weight}, fmt.Sprintf("product_%s_%v", weight, s), over(int(a.M), 16*s.m), over(vectors, 16*s.n), 1,
+	l := launch(promptModule("product", a.Type, weight, s), fmt.Sprintf("product_%s_%v", weight, s), over(int(a.M), 16*s.m), over(vectors, 16*s.n), 1,
 		&a.MatmulArgs)
 	return l, l.fits()
 }
@@ -78,7 +80,7 @@ func (a Experts) prompt(c Card, weight string, rows int) ([]Launch, error) {
 	tile := 16 * s.n / parts
 	g := GroupArgs{Batch: a.Batch, IDs: a.IDs, Order: a.Order, Experts: a.Experts, Used: a.Used, Tile: int32(tile)}
 	list := []Launch{launch(Module{File: "group.gpu"}, "group", int(a.Experts), 1, 1, &g)}
-	m, entry := Module{File: promptFile(a.Type), Weight: weight}, fmt.Sprintf("experts_%s_%v", weight, s)
+	m, entry := promptModule("experts", a.Type, weight, s), fmt.Sprintf("experts_%s_%v", weight, s)
 	first := a.ExpertsArgs
 	first.Up = 0
 	list = append(list, launch(m, entry, over(int(a.M), 16*s.m), slots/tile+groups, 1, &first))

@@ -126,6 +126,16 @@ func definesOf(file string) []string {
 		return []string{"DIM=128"}
 	case "attention.gpu":
 		return attentionDefines()
+	case "mat_vec.gpu":
+		return []string{"VECTORS=1", "VECTORS=2", "VECTORS=4", "VECTORS=8"}
+	case "experts_vec.gpu":
+		return []string{"VECTORS=1", "VECTORS=2"}
+	case "product.gpu", "experts.gpu":
+		var all []string
+		for _, s := range tileShapes {
+			all = append(all, s.defines())
+		}
+		return all
 	}
 	return []string{""}
 }

@@ -67,7 +67,7 @@ func (b *bench) experts(s shape) {
 	}
 	most := b.most(n)
 	c.Order = b.c.alloc(b.t, int(gpu.OrderBytes(most, used, experts)))
-	list, err := c.Launch(b.c.info, most)
+	list, err := c.Launch(b.card(s), most)
 	must(b.t, err)
 	b.c.run(b.t, list...)
 

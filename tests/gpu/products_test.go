@@ -146,10 +146,20 @@ func (b *bench) product(s shape) {
 	if s.repacked {
 		c.W = b.repacked(c.W, s.typ, 1, m, k)
 	}
-	l, err := c.Launch(b.c.info, b.most(n))
+	l, err := c.Launch(b.card(s), b.most(n))
 	must(b.t, err)
 	b.c.run(b.t, l)
 	b.compare(a)
+}
+
+// card is the card as launches see it: larger or smaller, for the kernels chosen depend on that. Of most types one choice is tested.
+func (b *bench) card(s shape) gpu.Card {
+	c := b.c.info
+	c.Units = 60
+	if s.repacked && (s.typ == cpu.Q4_K || s.typ == cpu.Q6_K) {
+		c.Units = pick(b, 1, 4, 60)
+	}
+	return c
 }
 
 // repacked puts n matrices that lie on the card in order, in a place of their own.

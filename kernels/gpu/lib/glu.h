@@ -4,6 +4,8 @@
 
 #define NAMED_AS(family, weight, n) family##_##weight##_##n
 #define NAMED(family, weight, n) NAMED_AS(family, weight, n)
+#define NAMED_TILE_AS(family, weight, m, n) family##_##weight##_##m##x##n
+#define NAMED_TILE(family, weight, m, n) NAMED_TILE_AS(family, weight, m, n)
 
 // 0: silu; 1: gelu, the tanh form.
 DEVICE float activated(float x, int act) {

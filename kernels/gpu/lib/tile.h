@@ -10,12 +10,13 @@
 
 enum { STEP = 2, LINE = STEP * 8 + 4 };
 
-// Where a tile's LDS lies; all arrays are a kernel's.
+// The words of LDS and the floats that a kernel gives a tile.
+#define TILE_WORDS(RM, RN) (16 * ((RM) + (RN)) * LINE)
+#define TILE_SCALES(RM, RN, MINS) (16 * ((RM) + (RN)) * STEP * 2 * (1 + (MINS)))
+
 template <class T, int RM, int RN> struct tile {
 	enum {
 		M = 16 * RM, N = 16 * RN,
-		WORDS = (M + N) * LINE,
-		SCALES = (M + N) * STEP * 2 * (1 + T::MINS),
 		CHUNKS = (M * STEP + THREADS - 1) / THREADS,     // of weights, a thread
 		PIECES = (N * STEP * 2 + THREADS - 1) / THREADS, // of 16 activations, a thread
 	};
