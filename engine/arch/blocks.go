@@ -61,7 +61,7 @@ func (a *attention) forward(b *graph.Builder, h *Hyper, x *graph.Value) *graph.V
 		q, k = b.Norm(q, a.qNorm, h.Eps), b.Norm(k, a.kNorm, h.Eps)
 	}
 	q, k = b.Rotate(q, h.Rope), b.Rotate(k, h.Rope)
-	o := b.Attention(q, k, v, nil, a.cache, graph.Attention{Heads: a.heads, KVHeads: a.kvHeads, Dim: a.hd, Scale: rsqrt(a.hd)})
+	o := b.Attention(q, k, v, nil, nil, a.cache, graph.Attention{Heads: a.heads, KVHeads: a.kvHeads, Dim: a.hd, Scale: rsqrt(a.hd)})
 	return b.Name(graph.FFNIn, b.Add(b.Name(graph.AttnOut, b.Linear(o, a.out, a.outBias)), x))
 }
 
@@ -130,9 +130,9 @@ func (h *Hyper) experts(i int, p moeParams) experts {
 }
 
 func (e *experts) forward(b *graph.Builder, x *graph.Value) *graph.Value {
-	ids, shares := b.Route(b.Linear(x, e.router, nil), e.route)
-	gate, up := b.Experts(x, ids, e.gate), b.Experts(x, ids, e.up)
-	y := b.Experts(b.GLU(gate, up, graph.SiLU), ids, e.down)
+	ids, shares := b.Route(b.Linear(x, e.router, nil), nil, nil, e.route)
+	gate, up := b.Experts(x, ids, e.gate, nil), b.Experts(x, ids, e.up, nil)
+	y := b.Experts(b.GLU(gate, up, graph.SiLU), ids, e.down, nil)
 	if e.shared == nil {
 		return b.Combine(y, shares, nil, nil)
 	}
