@@ -52,9 +52,12 @@ func (h *Hyper) Bind(tensors iter.Seq2[string, []int64]) error {
 	return fmt.Errorf("%w: %s%s", ErrTensors, strings.Join(wrong, "; "), more)
 }
 
-// idle tells whether a tensor may be left out: of the blocks for drafting, and the rotation tables of old converters,
-// which hold what rope computes.
+// idle tells whether a tensor may be left out: of the blocks for drafting, the rotation tables of old converters, which
+// hold what rope computes, and what the architecture named.
 func (h *Hyper) idle(name string) bool {
+	if h.unread[name] {
+		return true
+	}
 	rest, ok := strings.CutPrefix(name, "blk.")
 	if !ok {
 		return false
