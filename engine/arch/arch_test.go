@@ -56,6 +56,11 @@ func TestEveryArchitecture(t *testing.T) {
 				named[v.Name]++
 			}
 			for _, w := range h.Weights {
+				for _, o := range w.Or {
+					used[o] = used[w]
+				}
+			}
+			for _, w := range h.Weights {
 				if !used[w] {
 					t.Errorf("%s is declared and never used", w.Name)
 				}

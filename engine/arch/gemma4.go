@@ -36,17 +36,20 @@ type gemma4Attention struct {
 	q, k, v, out *graph.Weight // k nil: the cells of an earlier layer are read; v absent: values are keys before their norm
 	qNorm, kNorm *graph.Weight
 	cache        *graph.State
+	heads        *graph.Cut // one for all that read the same cells
 	rope         *graph.Rope
 	kvHeads, hd  int
 }
 
 // gemma4Experts are experts beside the dense block, routed by the layer's input rather than by its norm.
 type gemma4Experts struct {
-	routerNorm, router    *graph.Weight
-	preNorm, postNorm     *graph.Weight
-	densePostNorm         *graph.Weight
-	gateUp, down, factors *graph.Weight // gateUp: the outputs of each expert's gate, then those of up; factors optional
-	route                 graph.Route
+	routerNorm, router *graph.Weight
+	preNorm, postNorm  *graph.Weight
+	densePostNorm      *graph.Weight
+	gateUp             *graph.Weight // the outputs of each expert's gate, then those of up
+	gate, up           *graph.Weight // instead of gateUp, in some files
+	down, factors      *graph.Weight // factors: optional, of each expert's result
+	route              graph.Route
 }
 
 func newGemma4(r *reader) Model {
@@ -104,13 +107,14 @@ func newGemma4(r *reader) Model {
 			a.rope = near
 		}
 		if i < own {
+			a.heads = &graph.Cut{Name: "heads", Units: m.Heads}
 			a.cache = m.state(&graph.State{Layer: i, KVHeads: kvHeads[i], KVDim: a.hd})
 			if windowed[i] {
 				a.cache.Window = window
 			}
 		} else {
 			source := &m.layers[from[windowed[i]]].attn
-			a.cache, a.kvHeads = source.cache, source.kvHeads
+			a.cache, a.kvHeads, a.heads = source.cache, source.kvHeads, source.heads
 		}
 		m.declareAttention(i, &a, i < own)
 		l.attn = a
@@ -134,10 +138,9 @@ func newGemma4(r *reader) Model {
 }
 
 func (m *gemma4) declareAttention(i int, a *gemma4Attention, own bool) {
-	heads := &graph.Cut{Name: "heads", Units: m.Heads}
-	shared := graph.Columns(heads).Sharing(m.Heads / a.kvHeads)
-	a.q = m.Weight(name(i, "attn_q.weight"), graph.Columns(heads), m.Dim, a.hd*m.Heads)
-	a.out = m.Weight(name(i, "attn_output.weight"), graph.RowsOf(heads), a.hd*m.Heads, m.Dim)
+	shared := graph.Columns(a.heads).Sharing(m.Heads / a.kvHeads)
+	a.q = m.Weight(name(i, "attn_q.weight"), graph.Columns(a.heads), m.Dim, a.hd*m.Heads)
+	a.out = m.Weight(name(i, "attn_output.weight"), graph.RowsOf(a.heads), a.hd*m.Heads, m.Dim)
 	a.qNorm = m.Weight(name(i, "attn_q_norm.weight"), graph.Split{}, a.hd)
 	if !own {
 		for _, t := range []string{"attn_k.weight", "attn_v.weight", "attn_k_norm.weight"} {
@@ -152,7 +155,7 @@ func (m *gemma4) declareAttention(i int, a *gemma4Attention, own bool) {
 
 func (m *gemma4) declareExperts(i int, p moeParams) *gemma4Experts {
 	cut := &graph.Cut{Name: "experts", Units: p.ff}
-	return &gemma4Experts{
+	e := &gemma4Experts{
 		densePostNorm: m.Weight(name(i, "post_ffw_norm_1.weight"), graph.Split{}, m.Dim),
 		preNorm:       m.Weight(name(i, "pre_ffw_norm_2.weight"), graph.Split{}, m.Dim),
 		postNorm:      m.Weight(name(i, "post_ffw_norm_2.weight"), graph.Split{}, m.Dim),
@@ -161,8 +164,12 @@ func (m *gemma4) declareExperts(i int, p moeParams) *gemma4Experts {
 		gateUp:        m.Weight(name(i, "ffn_gate_up_exps.weight"), graph.Columns(cut).In(2), m.Dim, 2*p.ff, p.experts),
 		down:          m.Weight(name(i, "ffn_down_exps.weight"), graph.RowsOf(cut), p.ff, m.Dim, p.experts),
 		factors:       m.Optional(nil, name(i, "ffn_down_exps.scale"), graph.Split{}, p.experts),
+		gate:          m.Optional(nil, name(i, "ffn_gate_exps.weight"), graph.Columns(cut), m.Dim, p.ff, p.experts),
+		up:            m.Optional(nil, name(i, "ffn_up_exps.weight"), graph.Columns(cut), m.Dim, p.ff, p.experts),
 		route:         graph.Route{Experts: p.experts, Used: p.used, Normalize: true, Scale: p.scale},
 	}
+	e.gateUp.Or = []*graph.Weight{e.gate, e.up}
+	return e
 }
 
 // Forward builds the pass of a batch.
@@ -225,8 +232,15 @@ func (m *gemma4) attend(b *graph.Builder, a *gemma4Attention, n *graph.Value) *g
 func (m *gemma4) mix(b *graph.Builder, e *gemma4Experts, x *graph.Value) *graph.Value {
 	logits := b.Linear(b.Norm(x, e.routerNorm, m.Eps), e.router, nil)
 	ids, shares := b.Route(b.Scale(logits, rsqrt(m.Dim), nil), nil, e.factors, e.route)
-	both := b.Experts(b.Norm(x, e.preNorm, m.Eps), ids, e.gateUp, nil)
-	ff := both.Cols / 2
-	y := b.Experts(b.GLU(b.Heads(both, 0, 1, ff, ff), b.Heads(both, ff, 1, ff, ff), graph.GELU), ids, e.down, nil)
+	n := b.Norm(x, e.preNorm, m.Eps)
+	var gate, up *graph.Value
+	if e.gateUp.Absent {
+		gate, up = b.Experts(n, ids, e.gate, nil), b.Experts(n, ids, e.up, nil)
+	} else {
+		both := b.Experts(n, ids, e.gateUp, nil)
+		ff := both.Cols / 2
+		gate, up = b.Heads(both, 0, 1, ff, ff), b.Heads(both, ff, 1, ff, ff)
+	}
+	y := b.Experts(b.GLU(gate, up, graph.GELU), ids, e.down, nil)
 	return b.Norm(b.Combine(y, shares, nil, nil), e.postNorm, m.Eps)
 }

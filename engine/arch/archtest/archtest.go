@@ -82,16 +82,22 @@ func Without(names ...string) func(*graph.Weight) bool {
 }
 
 // Tensors makes every weight that a model with that metadata declares, but for those that leave chooses (nil: none).
-// Matrices are of type t where a row of them allows it, all else is F32.
+// Tensors that stand in for one that is left out are made in its place. Matrices are of type t where a row of them allows it, all else is F32.
 func Tensors(m *gguf.Meta, t tensor.Type, leave func(*graph.Weight) bool) ([]gguf.WriteTensor, error) {
 	model, err := arch.New(m, Vocab)
 	if err != nil {
 		return nil, err
 	}
 	r, name := rand.New(rand.NewPCG(3, 5)), model.Common().Arch
+	standIn := map[*graph.Weight]bool{}
+	for _, w := range model.Common().Weights {
+		for _, o := range w.Or {
+			standIn[o] = leave == nil || !leave(w)
+		}
+	}
 	var ts []gguf.WriteTensor
 	for _, w := range model.Common().Weights {
-		if leave != nil && leave(w) {
+		if leave != nil && leave(w) || standIn[w] {
 			continue
 		}
 		typ := tensor.F32

@@ -46,6 +46,7 @@ func variants() []variant {
 		variant{"gpt-oss, no yarn, a window longer than the text", "gpt-oss", map[string]any{"gpt-oss.rope.scaling.type": "none",
 			"gpt-oss.attention.sliding_window": uint32(64)}, nil},
 		variant{"minimax-m2, softmax", "minimax-m2", map[string]any{"minimax-m2.expert_gating_func": uint32(1)}, nil},
+		variant{"gemma4, gates apart", "gemma4", nil, func(w *graph.Weight) bool { return len(w.Or) > 0 }},
 		variant{"gemma4, dense", "gemma4", map[string]any{"gemma4.expert_count": uint32(0), "gemma4.feed_forward_length": []uint32{96, 64, 64, 128}}, nil},
 		variant{"gemma4, a second embedding and shared keys", "gemma4", map[string]any{"gemma4.expert_count": uint32(0),
 			"gemma4.embedding_length_per_layer_input": uint32(32), "gemma4.attention.shared_kv_layers": uint32(2)}, nil},
