@@ -31,7 +31,8 @@ type Attention struct {
 
 // AttentionArgs mirror attention_args.
 type AttentionArgs struct {
-	Batch, Q, KC, VC, Gate, Dst, Part       Ptr
+	Batch, Q, KC, VC, Gate, Sinks           Ptr // Gate, Sinks: may be 0
+	Dst, Part                               Ptr
 	QStride, QGap, GStride, GGap, DStride   int64
 	Heads, KVHeads, Cells, Window, Sections int32
 	Scale, Cap                              float32
