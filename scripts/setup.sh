@@ -3,7 +3,8 @@
 #
 #   scripts/setup.sh headless   Go and a C compiler
 #   scripts/setup.sh window     the same, and what Fyne's window links: X11 and GL
-#   scripts/setup.sh test       the same as window, and what the tests of the window use: Xvfb, xdotool
+#   scripts/setup.sh test       the same as window, what the tests of the window use: Xvfb, xdotool; and what those of the cards
+#                               use: a C++ compiler, AMD's driver with the compiler in it
 #   scripts/setup.sh arm64      the same as headless, and what tests arm64's kernels: a cross compiler, qemu-user
 #   scripts/setup.sh has WHAT   only looks: exit status 0 when headless or window could be built now
 #
@@ -41,6 +42,16 @@ has_x11() {
 	[ "$(uname)" = Darwin ] && return 0 # the system's frameworks
 	# shellcheck disable=SC2086
 	have pkg-config && pkg-config --exists $x11_modules 2>/dev/null
+}
+
+# AMD's driver, which compiles kernels whether there is a card or not.
+has_hip() {
+	for dir in /usr/lib/*-linux-gnu /usr/lib /usr/lib64 /opt/rocm/lib; do
+		for lib in "$dir"/libamdhip64.so*; do
+			[ ! -e "$lib" ] || return 0
+		done
+	done
+	return 1
 }
 
 # apt PACKAGE... installs, says so in one line, and shows what apt said only when it failed.
@@ -115,6 +126,12 @@ if [ "$what" = test ]; then
 	have xdotool || lacks="$lacks xdotool"
 	# shellcheck disable=SC2086
 	[ -z "$lacks" ] || apt $lacks || say "the tests of the real window want these:$lacks"
+	# So do the tests of the cards' kernels, on emulated cards and with the compiler for real ones.
+	lacks=
+	have g++ || lacks="$lacks g++"
+	has_hip || lacks="$lacks libamdhip64-5"
+	# shellcheck disable=SC2086
+	[ -z "$lacks" ] || apt $lacks || say "the tests of the cards' kernels want these:$lacks"
 fi
 
 if [ "$what" = arm64 ]; then

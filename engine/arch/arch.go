@@ -37,12 +37,15 @@ type Model interface {
 }
 
 var architectures = map[string]func(*reader) Model{
-	"llama":     newLlama,
-	"qwen2":     newQwen2,
-	"qwen3":     newQwen3,
-	"qwen3moe":  newQwen3MoE,
-	"qwen35":    newQwen35,
-	"qwen35moe": newQwen35MoE,
+	"gemma4":     newGemma4,
+	"gpt-oss":    newGPTOSS,
+	"llama":      newLlama,
+	"minimax-m2": newMiniMaxM2,
+	"qwen2":      newQwen2,
+	"qwen3":      newQwen3,
+	"qwen3moe":   newQwen3MoE,
+	"qwen35":     newQwen35,
+	"qwen35moe":  newQwen35MoE,
 }
 
 // Names lists the architectures, sorted.
@@ -107,7 +110,8 @@ type Hyper struct {
 	Weights []*graph.Weight
 	States  []*graph.State
 
-	vocab *graph.Cut
+	vocab  *graph.Cut
+	unread map[string]bool // tensors that a file may hold and that nothing reads
 }
 
 // Common returns the shared part.
@@ -147,6 +151,14 @@ func (h *Hyper) vocabulary() *graph.Cut {
 		h.vocab = &graph.Cut{Name: "vocabulary", Units: h.Vocab}
 	}
 	return h.vocab
+}
+
+// mayHold names a tensor that a file may hold and that nothing reads.
+func (h *Hyper) mayHold(name string) {
+	if h.unread == nil {
+		h.unread = map[string]bool{}
+	}
+	h.unread[name] = true
 }
 
 // embeddings declares the token table, the final norm and the head, which may be tied to the table.

@@ -56,6 +56,11 @@ func TestEveryArchitecture(t *testing.T) {
 				named[v.Name]++
 			}
 			for _, w := range h.Weights {
+				for _, o := range w.Or {
+					used[o] = used[w]
+				}
+			}
+			for _, w := range h.Weights {
 				if !used[w] {
 					t.Errorf("%s is declared and never used", w.Name)
 				}
@@ -79,7 +84,7 @@ func TestParametersAreChecked(t *testing.T) {
 		v         any // nil: the key is missing
 		want      string
 	}{
-		{"llama", "general.architecture", "gpt9", `unknown architecture "gpt9"; Ingot runs llama, `},
+		{"llama", "general.architecture", "gpt9", `unknown architecture "gpt9"; Ingot runs gemma4, gpt-oss, llama, `},
 		{"llama", "general.architecture", nil, "general.architecture"},
 		{"llama", "general.architecture", uint32(1), "general.architecture"},
 		{"qwen3", "qwen3.block_count", uint32(513), "qwen3.block_count is 513, expected 1 to 512"},

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"ingot/engine/graph"
 )
 
 // ErrTensors is returned when a file's tensors are not the ones its architecture needs.
@@ -32,7 +34,7 @@ func (h *Hyper) Bind(tensors iter.Seq2[string, []int64]) error {
 	for _, w := range h.Weights {
 		shape, ok := found[w.Name]
 		switch {
-		case !ok && w.Optional:
+		case !ok && (w.Optional || has(found, w.Or)):
 			w.Absent = true
 		case !ok:
 			wrong = append(wrong, fmt.Sprintf("%s is missing (expected %v)", w.Name, w.Shape))
@@ -52,9 +54,22 @@ func (h *Hyper) Bind(tensors iter.Seq2[string, []int64]) error {
 	return fmt.Errorf("%w: %s%s", ErrTensors, strings.Join(wrong, "; "), more)
 }
 
-// idle tells whether a tensor may be left out: of the blocks for drafting, and the rotation tables of old converters,
-// which hold what rope computes.
+// has tells whether there are such tensors, and all of them are in the file.
+func has(found map[string][]int64, ws []*graph.Weight) bool {
+	for _, w := range ws {
+		if _, ok := found[w.Name]; !ok {
+			return false
+		}
+	}
+	return len(ws) > 0
+}
+
+// idle tells whether a tensor may be left out: of the blocks for drafting, the rotation tables of old converters, which
+// hold what rope computes, and what the architecture named.
 func (h *Hyper) idle(name string) bool {
+	if h.unread[name] {
+		return true
+	}
 	rest, ok := strings.CutPrefix(name, "blk.")
 	if !ok {
 		return false

@@ -17,9 +17,9 @@ type denseLayer struct {
 }
 
 type denseOptions struct {
-	headNorms bool // RMSNorm of each head of q and k
-	headBias  bool // the output may have one
-	moe       *moeParams
+	norms    qkNorm
+	headBias bool // the output may have one
+	moe      *moeParams
 }
 
 func newDense(h Hyper, o denseOptions) *dense {
@@ -29,7 +29,7 @@ func newDense(h Hyper, o denseOptions) *dense {
 		m.headBias = m.Optional(nil, "output.bias", graph.RowsOf(m.vocabulary()), m.Vocab)
 	}
 	for i := range m.Layers {
-		l := denseLayer{attn: m.attention(i, o.headNorms)}
+		l := denseLayer{attn: m.attention(i, o.norms)}
 		l.ffnNorm = m.Weight(name(i, "ffn_norm.weight"), graph.Split{}, m.Dim)
 		if o.moe != nil {
 			e := m.experts(i, *o.moe)

@@ -4,5 +4,5 @@ package arch
 func newQwen3(r *reader) Model {
 	r.hyp.Rope = r.rope(r.hyp.HeadDim, true)
 	r.needFF()
-	return newDense(r.hyp, denseOptions{headNorms: true})
+	return newDense(r.hyp, denseOptions{norms: headNorm})
 }

@@ -145,7 +145,7 @@ func (m *qwen35) attend(b *graph.Builder, a *gatedAttention, n *graph.Value) *gr
 	k := b.Norm(b.Heads(b.Linear(n, a.k, nil), 0, m.KVHeads, hd, hd), a.kNorm, m.Eps)
 	v := b.Linear(n, a.v, nil)
 	q, k = b.Rotate(q, m.Rope), b.Rotate(k, m.Rope)
-	o := b.Attention(q, k, v, gate, a.cache, graph.Attention{Heads: m.Heads, KVHeads: m.KVHeads, Dim: hd, Scale: rsqrt(hd)})
+	o := b.Attention(q, k, v, gate, nil, a.cache, graph.Attention{Heads: m.Heads, KVHeads: m.KVHeads, Dim: hd, Scale: rsqrt(hd)})
 	return b.Linear(o, a.out, nil)
 }
 

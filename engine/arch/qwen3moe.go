@@ -4,5 +4,5 @@ package arch
 func newQwen3MoE(r *reader) Model {
 	r.hyp.Rope = r.rope(r.hyp.HeadDim, true)
 	p := r.moe()
-	return newDense(r.hyp, denseOptions{headNorms: true, moe: &p})
+	return newDense(r.hyp, denseOptions{norms: headNorm, moe: &p})
 }

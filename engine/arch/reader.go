@@ -3,12 +3,17 @@ package arch
 import (
 	"fmt"
 	"math"
+	"reflect"
+	"slices"
 
 	"ingot/engine/graph"
 )
 
 // MaxLayers bounds the layers of a model; no published one comes near.
 const MaxLayers = 512
+
+// perLayer are the architectures whose layers may differ in their number of key heads and their feed-forward length.
+var perLayer = map[string]bool{"gemma4": true}
 
 // reader takes parameters by their key under the architecture's name and collects everything that is wrong.
 type reader struct {
@@ -44,6 +49,58 @@ func (r *reader) countOr(key string, lo, hi, missing int) int {
 		return missing
 	}
 	return r.count(key, lo, hi)
+}
+
+// perLayer reads an integer for each layer: one for all, or an array.
+func (r *reader) perLayer(key string, lo, hi, missing int) []int {
+	v, ok := r.meta.Value(r.arch + "." + key)
+	if t := reflect.TypeOf(v); !ok || t.Kind() != reflect.Slice {
+		return slices.Repeat([]int{r.countOr(key, lo, hi, missing)}, r.hyp.Blocks)
+	}
+	out := slices.Repeat([]int{lo}, r.hyp.Blocks)
+	list, err := r.meta.Ints(r.arch + "." + key)
+	if err != nil {
+		r.fail("%w", err)
+	} else if len(list) != len(out) {
+		r.fail("%s.%s has %d values for %d layers", r.arch, key, len(list), len(out))
+	}
+	for i := range min(len(list), len(out)) {
+		if list[i] < int64(lo) || list[i] > int64(hi) {
+			r.fail("%s.%s of layer %d is %d, expected %d to %d", r.arch, key, i, list[i], lo, hi)
+			break
+		}
+		out[i] = int(list[i])
+	}
+	return out
+}
+
+// even is perLayer for architectures whose layers are alike.
+func (r *reader) even(key string, lo, hi, missing int) int {
+	list := r.perLayer(key, lo, hi, missing)
+	if !perLayer[r.arch] && slices.Min(list) != slices.Max(list) {
+		r.fail("%s.%s differs from layer to layer, which %s cannot", r.arch, key, r.arch)
+	}
+	return list[0]
+}
+
+// windows tells for each layer whether it attends to the last cells only: as the file lists it, or all but the last of
+// every period layers, where the file may give another period.
+func (r *reader) windows(period int) []bool {
+	const key = "attention.sliding_window_pattern"
+	list := r.perLayer(key, 0, MaxLayers, period)
+	if v, ok := r.meta.Value(r.arch + "." + key); !ok || reflect.TypeOf(v).Kind() != reflect.Slice {
+		for i, p := range list {
+			list[i] = 1
+			if p > 0 && i%p == p-1 {
+				list[i] = 0
+			}
+		}
+	}
+	out := make([]bool, len(list))
+	for i, n := range list {
+		out[i] = n != 0
+	}
+	return out
 }
 
 // number reads a float that must lie in [lo, hi].
@@ -93,7 +150,7 @@ func (r *reader) start(vocab int) {
 	h.Blocks = h.Layers
 	h.TrainContext = r.count("context_length", 1, 1<<30)
 	h.Heads = r.count("attention.head_count", 1, 1<<12)
-	h.KVHeads = r.countOr("attention.head_count_kv", 1, 1<<12, h.Heads)
+	h.KVHeads = r.even("attention.head_count_kv", 1, 1<<12, h.Heads)
 	h.HeadDim = r.countOr("attention.key_length", 1, 1<<12, h.Dim/h.Heads)
 	if !r.has("attention.key_length") && h.Dim%h.Heads != 0 {
 		r.fail("%s.embedding_length %d is not a multiple of attention.head_count %d", r.arch, h.Dim, h.Heads)
@@ -104,7 +161,7 @@ func (r *reader) start(vocab int) {
 	if h.Heads%h.KVHeads != 0 {
 		r.fail("%s.attention.head_count %d is not a multiple of head_count_kv %d", r.arch, h.Heads, h.KVHeads)
 	}
-	h.FF = r.countOr("feed_forward_length", 0, 1<<20, 0)
+	h.FF = r.even("feed_forward_length", 0, 1<<20, 0)
 	if key := "attention.layer_norm_rms_epsilon"; r.has(key) {
 		h.Eps = float32(r.number(key, 0, 1, 0))
 	} else {

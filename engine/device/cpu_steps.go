@@ -24,9 +24,9 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	vectors := make([]unsafe.Pointer, len(s.W))
 	from := 0
 	switch s.Op.(type) {
-	case graph.Linear:
+	case graph.Linear, graph.Experts:
 		from = 1
-	case graph.Embed, graph.Experts, graph.Rotate, graph.Conv:
+	case graph.Embed, graph.Rotate, graph.Conv:
 		from = len(s.W)
 	}
 	for i := from; i < len(s.W); i++ {
@@ -58,6 +58,9 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		a := &cpu.Experts{W: w, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
 			Type: t, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual(),
 			Repacked: repacked}
+		if len(s.W) > 1 {
+			a.Bias = vectors[1]
+		}
 		if s.Each {
 			a.PerSlot = 1
 		}
@@ -98,6 +101,9 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		if len(s.In) > 1 {
 			a.Gate, a.GStride, a.GGap = in(1), stride(1), int64(s.In[1].Gap)
 		}
+		if len(s.W) > 0 {
+			a.Sinks = vectors[0]
+		}
 		return b.add(s, a)
 	case graph.Conv:
 		taps, err := b.taps(s.W[0])
@@ -118,6 +124,15 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		if op.Normalize {
 			a.Normalize = 1
 		}
+		if op.Sigmoid {
+			a.Sigmoid = 1
+		}
+		if op.Bias {
+			a.Bias = vectors[0]
+		}
+		if op.Factors {
+			a.Factors = vectors[len(vectors)-1]
+		}
 		return b.add(s, a)
 	case graph.Combine:
 		a := &cpu.Combine{Y: in(0), Weights: in(1), Add: added, Dst: b.at(out[0]), YStride: stride(0), AddStride: addStride,
@@ -135,8 +150,12 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		return b.add(s, &cpu.Add{X: in(0), Y: in(1), Dst: b.at(out[0]), XStride: stride(0), YStride: stride(1), DStride: int64(out[0].Stride),
 			Cols: int32(out[0].Cols()), Rows: rows, Scale: 1})
 	case graph.Softcap:
-		return b.add(s, &cpu.Add{X: in(0), Dst: b.at(out[0]), XStride: stride(0), DStride: int64(out[0].Stride),
-			Cols: int32(out[0].Cols()), Rows: rows, Scale: op.Scale, Cap: op.Cap})
+		a := &cpu.Add{X: in(0), Dst: b.at(out[0]), XStride: stride(0), DStride: int64(out[0].Stride),
+			Cols: int32(out[0].Cols()), Rows: rows, Scale: op.Scale, Cap: op.Cap}
+		if len(vectors) > 0 {
+			a.Factor = vectors[0]
+		}
+		return b.add(s, a)
 	}
 	return fmt.Errorf("%w: operation %s", ErrUnsupported, s.Op.Name())
 }

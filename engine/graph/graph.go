@@ -60,10 +60,11 @@ type Weight struct {
 	Shape    []int64 // fastest first, as GGUF lists it
 	Split    Split
 	Optional bool
-	Tied     *Weight // the tensor that stands in when an optional one is missing
-	Absent   bool    // set when an optional tensor is not in the file
-	ID       int     // position among the model's weights, and so in device.Spec.Weights
-	Part     *Part   // what a lane holds, with Shape the shape of that; nil: all. A lane's weight keeps Name and ID
+	Tied     *Weight   // the tensor that stands in when an optional one is missing
+	Or       []*Weight // optional ones that together stand in for this one where the file has them instead
+	Absent   bool      // set when an optional tensor is not in the file
+	ID       int       // position among the model's weights, and so in device.Spec.Weights
+	Part     *Part     // what a lane holds, with Shape the shape of that; nil: all. A lane's weight keeps Name and ID
 }
 
 // use returns the tensor that an operation reads for w: w, its stand-in, or nil.

@@ -14,10 +14,12 @@ type (
 	Linear struct{}
 	// Rotate turns pairs of each head by the token's position.
 	Rotate struct{ Rope *Rope }
-	// Attention stores k and v and attends causally; an optional fourth input gates the result through a sigmoid.
+	// Attention stores k and v and attends causally; an optional last input gates the result through a sigmoid. An optional
+	// weight [heads] holds the sinks: one more score for each head that takes its share of the softmax and has no value.
 	Attention struct {
 		Heads, KVHeads, Dim int
 		Scale, Cap          float32
+		Stored              bool // there are no k and v: those that an earlier layer stored in the same state are read
 	}
 	// Conv is a causal depthwise convolution followed by silu.
 	Conv struct{}
@@ -26,21 +28,26 @@ type (
 		KHeads, VHeads, Dim int
 		Eps                 float32
 	}
-	// GLU is act(gate) * up.
+	// GLU is act(gate) * up, or SwiGLUOAI.
 	GLU struct{ Act Activation }
-	// Route picks Used of Experts for each token from their logits: outputs indices and weights.
+	// Route picks Used of Experts for each token by their logits: outputs indices and shares, which are softmax or sigmoid of
+	// the logits, divided by their sum where Normalize is set, then times Scale.
 	Route struct {
 		Experts, Used int
+		Sigmoid       bool // each expert's probability by itself; otherwise their softmax
 		Normalize     bool
 		Scale         float32
+		Bias          bool // the first weight [experts] is added to the probabilities to choose by, and to nothing else
+		Factors       bool // the last weight [experts] multiplies the shares of the chosen
 	}
-	// Experts multiplies with the selected experts of a weight [in, out, experts]; inputs x and indices.
+	// Experts multiplies with the selected experts of a weight [in, out, experts]; inputs x and indices. An optional second
+	// weight [out, experts] holds their biases.
 	Experts struct{ Used int }
 	// Combine sums the experts' results by their weights, adds the shared expert scaled by sigmoid of its gate.
 	Combine struct{ Used int }
 	// Add is x + y.
 	Add struct{}
-	// Softcap is cap * tanh(x/cap), after scaling.
+	// Softcap is cap * tanh(x/cap), after scaling by Scale and an optional weight [1]; Cap 0: only scaling.
 	Softcap struct{ Scale, Cap float32 }
 	// Gather keeps the rows whose logits are wanted.
 	Gather struct{}
@@ -52,6 +59,9 @@ type Activation int
 const (
 	SiLU Activation = iota
 	GELU
+	// SwiGLUOAI is that of gpt-oss, both inputs clamped: with g = min(gate, 7) and u = max(-7, min(up, 7)),
+	// g * sigmoid(1.702 g) * (u + 1).
+	SwiGLUOAI
 )
 
 func (Embed) Name() string     { return "embed" }
@@ -122,17 +132,22 @@ func (b *Builder) Rotate(x *Value, r *Rope) *Value {
 	return x
 }
 
-// Attention attends with q over the cells of st after storing k and v there. gate may be nil.
-func (b *Builder) Attention(q, k, v, gate *Value, st *State, a Attention) *Value {
-	need(q.Cols == a.Heads*a.Dim && k.Cols == a.KVHeads*a.Dim && v.Cols == k.Cols, "attention %d %d %d", q.Cols, k.Cols, v.Cols)
-	need(k.contiguous() && v.contiguous(), "keys or values with gaps")
-	need(a.Heads%a.KVHeads == 0, "%d query heads over %d", a.Heads, a.KVHeads)
-	out := b.value("attention", a.Heads*a.Dim, AllRows, 1)
-	in := []*Value{q, k, v}
+// Attention attends with q over the cells of st after storing k and v there; where a.Stored is set, k and v are nil.
+// gate and sinks may be nil.
+func (b *Builder) Attention(q, k, v, gate *Value, sinks *Weight, st *State, a Attention) *Value {
+	need(q.Cols == a.Heads*a.Dim && a.Heads%a.KVHeads == 0, "attention of %d, %d query heads over %d", q.Cols, a.Heads, a.KVHeads)
+	in := []*Value{q}
+	if !a.Stored {
+		need(k.Cols == a.KVHeads*a.Dim && v.Cols == k.Cols, "attention %d %d %d", q.Cols, k.Cols, v.Cols)
+		need(k.contiguous() && v.contiguous(), "keys or values with gaps")
+		in = append(in, k, v)
+	}
 	if gate != nil {
 		in = append(in, gate)
 	}
-	b.node(a, in, nil, st, out)
+	need(sinks == nil || int(sinks.Shape[0]) == a.Heads, "sinks of %v for %d heads", shapeOf(sinks), a.Heads)
+	out := b.value("attention", a.Heads*a.Dim, AllRows, 1)
+	b.node(a, in, weights(sinks), st, out)
 	return out
 }
 
@@ -161,22 +176,25 @@ func (b *Builder) GLU(gate, up *Value, act Activation) *Value {
 	return out
 }
 
-// Route picks experts by their logits.
-func (b *Builder) Route(logits *Value, r Route) (ids, weights *Value) {
+// Route picks experts by their logits. bias and factors [experts] may be nil.
+func (b *Builder) Route(logits *Value, bias, factors *Weight, r Route) (ids, shares *Value) {
 	need(logits.Cols == r.Experts, "route %d of %d", logits.Cols, r.Experts)
+	bias, factors = bias.use(), factors.use()
+	r.Bias, r.Factors = bias != nil, factors != nil
 	ids = b.value("experts", r.Used, AllRows, 1)
 	ids.Index = true
-	weights = b.value("shares", r.Used, AllRows, 1)
-	b.node(r, []*Value{logits}, nil, nil, ids, weights)
-	return ids, weights
+	shares = b.value("shares", r.Used, AllRows, 1)
+	b.node(r, []*Value{logits}, weights(bias, factors), nil, ids, shares)
+	return ids, shares
 }
 
-// Experts multiplies each token's x (or each of its expert rows) with the experts picked for it.
-func (b *Builder) Experts(x, ids *Value, w *Weight) *Value {
+// Experts multiplies each token's x (or each of its expert rows) with the experts picked for it, plus their rows of bias
+// [out, experts] where it is not nil.
+func (b *Builder) Experts(x, ids *Value, w, bias *Weight) *Value {
 	need(int(w.Shape[0]) == x.Cols && x.contiguous(), "%s: %d inputs, x has %d", w.Name, w.Shape[0], x.Cols)
 	need(x.Times == 1 || x.Times == ids.Cols, "%s: %d rows a token for %d experts", w.Name, x.Times, ids.Cols)
 	out := b.value(w.Name, int(w.Shape[1]), AllRows, ids.Cols)
-	b.node(Experts{ids.Cols}, []*Value{x, ids}, weights(w), nil, out)
+	b.node(Experts{ids.Cols}, []*Value{x, ids}, weights(w, bias), nil, out)
 	return out
 }
 
@@ -202,6 +220,14 @@ func (b *Builder) Add(x, y *Value) *Value {
 	need(x.Cols == y.Cols && x.Rows == y.Rows && x.Times == y.Times && x.contiguous() && y.contiguous(), "add %d %d", x.Cols, y.Cols)
 	out := b.value("add", x.Cols, x.Rows, x.Times)
 	b.node(Add{}, []*Value{x, y}, nil, nil, out)
+	return out
+}
+
+// Scale is scale * x, times the one value of factor where it is not nil.
+func (b *Builder) Scale(x *Value, scale float32, factor *Weight) *Value {
+	need(x.contiguous() && x.Times == 1, "scaling of a view with gaps or of expert rows")
+	out := b.value("scale", x.Cols, x.Rows, x.Times)
+	b.node(Softcap{scale, 0}, []*Value{x}, weights(factor), nil, out)
 	return out
 }
 

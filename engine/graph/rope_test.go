@@ -79,10 +79,10 @@ func TestBuilderRefusesWhatDoesNotFit(t *testing.T) {
 		"a sum of two widths":            func(b *Builder, x *Value) { b.Add(x, b.Linear(x, w(64, 32), nil)) },
 		"heads that do not divide": func(b *Builder, x *Value) {
 			k := b.Linear(x, w(64, 48), nil)
-			b.Attention(x, k, k, nil, &State{}, Attention{Heads: 4, KVHeads: 3, Dim: 16})
+			b.Attention(x, k, k, nil, nil, &State{}, Attention{Heads: 4, KVHeads: 3, Dim: 16})
 		},
 		"a sum of experts by other shares": func(b *Builder, x *Value) {
-			_, shares := b.Route(b.Linear(x, w(64, 4), nil), Route{Experts: 4, Used: 2})
+			_, shares := b.Route(b.Linear(x, w(64, 4), nil), nil, nil, Route{Experts: 4, Used: 2})
 			b.Combine(x, shares, nil, nil)
 		},
 	} {

@@ -70,7 +70,7 @@ func lower(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o *Options) []*i
 
 func (l *lowering) node(n *graph.Node) {
 	it := &item{op: n.Op, node: n, rows: n.Out[0].Rows, times: n.Out[0].Times, in: operands(n.In), out: operands(n.Out)}
-	switch n.Op.(type) {
+	switch op := n.Op.(type) {
 	case graph.Add:
 		if l.fuse(n, n.In[0], n.In[1]) || l.fuse(n, n.In[1], n.In[0]) {
 			return
@@ -87,8 +87,10 @@ func (l *lowering) node(n *graph.Node) {
 	case graph.GLU, graph.Softcap:
 		it.mayReuse = []int{0}
 	case graph.Attention:
-		l.items = append(l.items, &item{op: Store{}, node: n, in: it.in[1:3], rows: graph.AllRows, times: 1})
-		it.in = append([]operand{it.in[0]}, it.in[3:]...)
+		if !op.Stored {
+			l.items = append(l.items, &item{op: Store{}, node: n, in: it.in[1:3], rows: graph.AllRows, times: 1})
+			it.in = append([]operand{it.in[0]}, it.in[3:]...)
+		}
 	}
 	l.items = append(l.items, it)
 	for _, v := range n.Out {

@@ -82,6 +82,9 @@ func (p *Plan) place(items []*item, g *graph.Graph) {
 		if it.node != nil {
 			s.W, s.State = it.node.W, it.node.State
 		}
+		if _, store := it.op.(Store); store {
+			s.W = nil // sinks are what the read needs
+		}
 		// Inputs are looked up first: an output may take one's memory over.
 		for _, o := range it.in {
 			s.In = append(s.In, p.loc(o, where[o.memory()]))

@@ -52,10 +52,18 @@ func part(expr string, v *graph.Value) string {
 // trace runs the graph.
 func trace(g *graph.Graph, known names) map[*graph.Value]string {
 	is := map[*graph.Value]string{}
+	kv := map[int]string{}
 	for _, n := range g.Nodes {
 		var in []string
 		for _, v := range n.In {
 			in = append(in, part(is[v.Root()], v))
+		}
+		if a, ok := n.Op.(graph.Attention); ok {
+			rest := in[1:]
+			if !a.Stored {
+				kv[n.State.ID], rest = in[1]+","+in[2], in[3:]
+			}
+			in = append([]string{in[0], kv[n.State.ID]}, rest...)
 		}
 		expr := meaning(n.Op, n.W, in)
 		if _, ok := n.Op.(graph.Gather); ok {

@@ -1,6 +1,7 @@
 package token
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"sync"
@@ -30,15 +31,16 @@ func init() {
 	}
 }
 
-// bpe merges the bytes of each word in the order of the file's merge list. Symbols are token ids; merges may
-// name texts that are no tokens, which get ids after the vocabulary's.
+// bpe merges the bytes of each word, or its characters where the vocabulary is plain, in the order of the file's merge
+// list. Symbols are token ids; merges may name texts that are no tokens, which get ids after the vocabulary's.
 type bpe struct {
 	pre     *preTokenizer
 	split   []splitter
 	index   *index
 	types   []Type
-	longest int // bytes of the longest token's text
-	bytes   [256]int32
+	longest int               // bytes of the longest token's text
+	bytes   [256]int32        // of a plain vocabulary: the tokens <0xAB>, or none
+	extra   map[string]int32  // texts that are no tokens
 	merges  map[uint64]uint64 // left id, right id: rank, merged id
 	tokens  int32             // ids from here on are no tokens
 	parts   [][]int32         // what such an id is written as: the tokens of its bytes
@@ -54,7 +56,8 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 	for _, t := range v.texts {
 		b.longest = max(b.longest, len(t))
 	}
-	extra := map[string]int32{} // texts that are no tokens
+	extra := map[string]int32{}
+	b.extra = extra
 	symbol := func(text string) int32 {
 		if id, ok := b.index.get(text); ok {
 			return id
@@ -67,7 +70,14 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 		return id
 	}
 	for i, r := range byteRune {
-		b.bytes[i] = symbol(string(r))
+		if pre.plain {
+			b.bytes[i] = none
+			if id, ok := b.index.get(fmt.Sprintf("<0x%02X>", i)); ok {
+				b.bytes[i] = id
+			}
+		} else {
+			b.bytes[i] = symbol(string(r))
+		}
 	}
 	b.merges = make(map[uint64]uint64, len(merges))
 	var buf []byte
@@ -99,6 +109,10 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 	}
 	b.parts = make([][]int32, len(extra))
 	for text, id := range extra {
+		if pre.plain {
+			b.parts[id-b.tokens] = b.appendBytes(nil, text)
+			continue
+		}
 		for _, r := range text {
 			if t, ok := b.index.get(string(r)); ok {
 				b.parts[id-b.tokens] = append(b.parts[id-b.tokens], t)
@@ -127,6 +141,9 @@ func (b *bpe) encode(dst []int32, text string, _ bool) []int32 {
 	}
 	w := b.scratch.Get().(*bpeWork)
 	defer b.scratch.Put(w)
+	if b.pre.plain {
+		text = strings.ReplaceAll(text, " ", wordStart)
+	}
 	w.ends, w.next = splitWords(text, b.split, w.ends, w.next)
 	start := 0
 	for _, end := range w.ends {
@@ -140,6 +157,9 @@ func (b *bpe) encode(dst []int32, text string, _ bool) []int32 {
 const shortWord = 48
 
 func (w *bpeWork) encodeWord(dst []int32, word string) []int32 {
+	if w.pre.plain {
+		return w.mergePlain(dst, word)
+	}
 	if w.pre.ignoreMerges && len(word) <= w.longest {
 		w.text = w.text[:0]
 		for _, b := range []byte(word) {
@@ -200,6 +220,46 @@ func (w *bpeWork) mergeLong(dst []int32, word string) []int32 {
 	mergeAll(w.syms, &w.q, w)
 	for i := 0; i >= 0; i = w.syms[i].next {
 		dst = w.append(dst, w.syms[i].id)
+	}
+	return dst
+}
+
+// mergePlain merges the characters of a word of a plain vocabulary.
+func (w *bpeWork) mergePlain(dst []int32, word string) []int32 {
+	if word[0] == '\n' && len(word) <= w.longest {
+		if id, ok := w.index.get(word); ok {
+			return append(dst, id)
+		}
+	}
+	w.syms = w.syms[:0]
+	for i, r := range word {
+		k, text := len(w.syms), word[i:i+utf8.RuneLen(r)]
+		id, ok := w.index.get(text)
+		if !ok {
+			if id, ok = w.extra[text]; !ok {
+				id = none // which no merge names
+			}
+		}
+		w.syms = append(w.syms, symbol{start: i, end: i + len(text), prev: k - 1, next: k + 1, id: id})
+	}
+	w.syms[len(w.syms)-1].next = -1
+	mergeAll(w.syms, &w.q, w)
+	for i := 0; i >= 0; i = w.syms[i].next {
+		if s := &w.syms[i]; s.id == none {
+			dst = w.appendBytes(dst, word[s.start:s.end])
+		} else {
+			dst = w.append(dst, s.id)
+		}
+	}
+	return dst
+}
+
+// appendBytes writes a text as the tokens of its bytes.
+func (b *bpe) appendBytes(dst []int32, text string) []int32 {
+	for _, c := range []byte(text) {
+		if id := b.bytes[c]; id != none {
+			dst = append(dst, id)
+		}
 	}
 	return dst
 }

@@ -24,7 +24,7 @@ func (v *Vocab) appendPiece(dst []byte, id int32) []byte {
 			return append(dst, b)
 		}
 	}
-	if v.model == "gpt2" {
+	if v.byteLevel {
 		for _, r := range text {
 			if int(r) < len(byteOf) && byteOf[r] >= 0 {
 				dst = append(dst, byte(byteOf[r]))

@@ -19,7 +19,7 @@ func TestBadVocabularies(t *testing.T) {
 	}{
 		{"no model", func(m *gguf.Meta) { m.Delete(keyModel) }, "tokenizer.ggml.model is missing"},
 		{"model of another type", func(m *gguf.Meta) { m.Set(keyModel, uint32(3)) }, "expected string"},
-		{"unknown model", func(m *gguf.Meta) { m.Set(keyModel, "rwkv") }, `"rwkv" is not supported (gpt2, llama, bert`},
+		{"unknown model", func(m *gguf.Meta) { m.Set(keyModel, "rwkv") }, `"rwkv" is not supported (gpt2, gemma4, llama, bert`},
 		{"unknown pre-tokenizer", func(m *gguf.Meta) { m.Set(keyPre, "martian") }, `"martian" is not supported (known: default gpt-2`},
 		{"no tokens", func(m *gguf.Meta) { m.Delete(keyTokens) }, keyTokens},
 		{"zero tokens", func(m *gguf.Meta) { m.Set(keyTokens, []string{}) }, "0 tokens"},

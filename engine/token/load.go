@@ -57,10 +57,14 @@ func load(m Meta) (*Vocab, error) {
 		return nil, r.err
 	}
 	var enc func() encoder
+	alwaysBOS := false
 	switch v.model {
 	case "no_vocab", "none":
 		return v, loadEmpty(v, m)
-	case "gpt2":
+	case "gpt2", "gemma4":
+		if v.model == "gemma4" {
+			v.pre = v.model
+		}
 		pre, err := preFor(v.pre)
 		if err != nil {
 			return nil, err
@@ -72,7 +76,7 @@ func load(m Meta) (*Vocab, error) {
 		if len(merges) > maxMerges {
 			return nil, fmt.Errorf("%d merges, at most %d are read", len(merges), maxMerges)
 		}
-		v.addBOS = pre.addBOS
+		v.addBOS, v.byteLevel, alwaysBOS = pre.addBOS, !pre.plain, pre.plain
 		enc = func() encoder { return newBPE(v, merges, pre) }
 	case "llama":
 		v.bos, v.eos, v.unk = 1, 2, 0
@@ -87,12 +91,12 @@ func load(m Meta) (*Vocab, error) {
 	case "":
 		return nil, fmt.Errorf("%s is missing", keyModel)
 	default:
-		return nil, fmt.Errorf("%s %q is %w (gpt2, llama, bert and no_vocab are)", keyModel, v.model, ErrUnsupported)
+		return nil, fmt.Errorf("%s %q is %w (gpt2, gemma4, llama, bert and no_vocab are)", keyModel, v.model, ErrUnsupported)
 	}
 	if err := loadTokens(v, m); err != nil {
 		return nil, err
 	}
-	v.addBOS = r.bool("tokenizer.ggml.add_bos_token", v.addBOS)
+	v.addBOS = r.bool("tokenizer.ggml.add_bos_token", v.addBOS) || alwaysBOS
 	v.addEOS = r.bool("tokenizer.ggml.add_eos_token", v.addEOS)
 	v.addSpacePrefix = r.bool("tokenizer.ggml.add_space_prefix", v.addSpacePrefix)
 	loadSpecial(v, &r)

@@ -16,6 +16,9 @@ type preTokenizer struct {
 	scans        []scan
 	ignoreMerges bool // a word that is a token is not merged
 	addBOS       bool // unless the file says otherwise
+	// plain: texts are written as they are but for spaces, which are U+2581, and bytes that no text covers are tokens <0xAB>:
+	// SentencePiece's alphabet, merged in the order of a list.
+	plain bool
 }
 
 // The parts that published patterns are made of.
@@ -142,6 +145,13 @@ var preTokenizers = []preTokenizer{
 		patterns:     []string{`\p{N}{1,3}`, reContractFold + `|` + reWord + `|\p{N}+|` + reOther + `|` + reSpace},
 		scans:        []scan{scanDigits3, words{digits: 3}.next}, // no longer run of digits reaches it
 		ignoreMerges: true,
+	},
+	{ // a run of line breaks that is a token is not merged; files say that they add no BOS, and the models need one
+		names:    "gemma4 granite-embed-multi-311m",
+		patterns: []string{`[^\n]+|[\n]+`},
+		scans:    []scan{scanLines},
+		plain:    true,
+		addBOS:   true,
 	},
 	{
 		names:    "laguna",

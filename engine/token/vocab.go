@@ -1,7 +1,7 @@
 // Package token turns text into token ids and back, by the vocabulary that a GGUF file carries.
 //
-// Three kinds of tokenizer are read: byte-level BPE (tokenizer.ggml.model "gpt2"), SentencePiece BPE ("llama")
-// and WordPiece ("bert"); "no_vocab" files have ids without texts. Encoding runs in three steps: control and
+// Three kinds of tokenizer are read: byte-level BPE (tokenizer.ggml.model "gpt2", and "gemma4", whose alphabet is
+// SentencePiece's), SentencePiece BPE ("llama") and WordPiece ("bert"); "no_vocab" files have ids without texts. Encoding runs in three steps: control and
 // user-defined tokens are cut out of the text (match.go), what lies between is split into words where the model
 // asks for it (pre.go), and words become ids (bpe.go, spm.go, wordpiece.go).
 package token
@@ -29,8 +29,9 @@ const none int32 = -1
 
 // Vocab is a vocabulary and its tokenizer. It does not change after New and may be used from many goroutines.
 type Vocab struct {
-	model string
-	pre   string
+	model     string
+	pre       string
+	byteLevel bool // texts are bytes written as byteRune says
 
 	texts  []string // as in the file
 	types  []Type

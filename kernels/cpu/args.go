@@ -53,8 +53,9 @@ type Act int32
 
 // The activations.
 const (
-	SiLU Act = iota
-	GELU     // the tanh form
+	SiLU      Act = iota
+	GELU          // the tanh form
+	SwiGLUOAI     // of gpt-oss: with g = min(Gate, 7) and u = max(-7, min(Up, 7)), g * sigmoid(1.702*g) * (u+1)
 )
 
 // Embed: Dst[r][:] = Scale * row token[r] of W (Vocab rows of Cols).
@@ -93,9 +94,11 @@ type Matmul struct {
 }
 
 // Experts: for row r and each of its Used experts e = IDs[r*Used+s]: Dst[r*Used+s] = W[e] times a row of X, which is
-// row r, or row r*Used+s where PerSlot is 1. W is Experts matrices of M rows of K.
+// row r, or row r*Used+s where PerSlot is 1, plus row e of Bias where set. W is Experts matrices of M rows of K, Bias
+// is f32 [Experts][M].
 type Experts struct {
 	W, X, Dst, IDs         unsafe.Pointer
+	Bias                   unsafe.Pointer `cpu:"optional"`
 	XStride, DstStride     int64
 	Type                   Type
 	M, K                   int32
@@ -136,11 +139,12 @@ type KVStore struct {
 }
 
 // Attention: causal attention of each row over its slot's cells, grouped-query; Window and Cap 0: none. Gate, where
-// set, multiplies by sigmoid. Scratch: AttentionScratch floats a thread of the team; Done: AttentionShared uint32 a
+// set, multiplies by sigmoid. Sinks, where set, is f32 [Heads]: exp(Sinks[h]) is added to what the exponentials of head h's
+// scores are divided by, and nothing to what they weigh; Scale and Cap do not change it. Scratch: AttentionScratch floats a thread of the team; Done: AttentionShared uint32 a
 // thread, zero before the first run. Programs that do not run at once may share both.
 type Attention struct {
 	Q, KC, VC                             unsafe.Pointer
-	Gate                                  unsafe.Pointer `cpu:"optional"`
+	Gate, Sinks                           unsafe.Pointer `cpu:"optional"`
 	Dst, Scratch, Done                    unsafe.Pointer
 	QStride, QGap, GStride, GGap, DStride int64
 	Type, VType                           Type // of keys, of values
@@ -166,7 +170,7 @@ type Delta struct {
 	Eps                                 float32
 }
 
-// GLU: Dst = Act(Gate) * Up over Cols, Times rows for each row of the batch. Dst may be Gate.
+// GLU: Dst = Act(Gate) * Up over Cols (SwiGLUOAI: as its own comment says), Times rows for each row of the batch. Dst may be Gate.
 type GLU struct {
 	Gate, Up, Dst             unsafe.Pointer
 	GStride, UStride, DStride int64
@@ -176,13 +180,18 @@ type GLU struct {
 	Times                     int32
 }
 
-// Route: softmax over Experts logits, then the Used best with their probabilities, best first; Normalize 1: divided
-// by their sum; then times Scale. IDs is int32 [rows][Used], Weights [rows][Used].
+// Route: probabilities p of Experts logits, their softmax or, where Sigmoid is 1, the sigmoid of each; then the Used best
+// with their probabilities, best first and of equals the lower number first. The best have the largest logits or, where
+// Bias is set, the largest p[e] + Bias[e]; what is returned is p without it. Normalize 1: divided by their sum, at least
+// 2^-14; then times Scale; then, where Factors is set, times Factors[e]. IDs is int32 [rows][Used], Weights [rows][Used],
+// Bias and Factors f32 [Experts].
 type Route struct {
-	Logits, IDs, Weights     unsafe.Pointer
-	Stride                   int64
-	Experts, Used, Normalize int32
-	Scale                    float32
+	Logits                            unsafe.Pointer
+	Bias, Factors                     unsafe.Pointer `cpu:"optional"`
+	IDs, Weights                      unsafe.Pointer
+	Stride                            int64
+	Experts, Used, Normalize, Sigmoid int32
+	Scale                             float32
 }
 
 // Combine: Dst[r] = Add[r] + sum over s of Weights[r*Used+s]*Y[r*Used+s] + sigmoid(SGate[r])*Shared[r]; Add, SGate and
@@ -202,10 +211,11 @@ type Gather struct {
 	Cols            int32
 }
 
-// Add: Dst = Scale*X + Y, then through Cap*tanh(Dst/Cap) where Cap > 0. Y may be nil; Dst may be X or Y.
+// Add: Dst = Scale*X + Y, then through Cap*tanh(Dst/Cap) where Cap > 0. Y may be nil; Dst may be X or Y. Factor, where
+// set, is one f32 that multiplies Scale.
 type Add struct {
 	X                         unsafe.Pointer
-	Y                         unsafe.Pointer `cpu:"optional"`
+	Y, Factor                 unsafe.Pointer `cpu:"optional"`
 	Dst                       unsafe.Pointer
 	XStride, YStride, DStride int64
 	Cols                      int32

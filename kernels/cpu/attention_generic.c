@@ -79,6 +79,12 @@ void ig_attention_generic(const void *args, const ig_batch *b, int ith, int nth)
 					acc[d] += p * row[d];
 			}
 		}
+		if (a->sinks) {
+			float top = a->sinks[h] > max ? a->sinks[h] : max, shrink = expf(max - top);
+			total = total * shrink + expf(a->sinks[h] - top);
+			for (int d = 0; d < a->dim; d++)
+				acc[d] *= shrink;
+		}
 		float *dst = a->dst + r * a->dstride + h * a->dim;
 		const float *gate = a->gate ? a->gate + r * a->gstride + h * a->ggap : NULL;
 		for (int d = 0; d < a->dim; d++)

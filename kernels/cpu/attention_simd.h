@@ -106,8 +106,14 @@ static void finish(const tile *t) {
 			int h = t->kvh * t->group + g;
 			float *dst = a->dst + r * a->dstride + (int64_t)h * a->dim;
 			const float *gate = a->gate ? a->gate + r * a->gstride + h * a->ggap : NULL;
+			float max = sum[t->pad], total = sum[t->pad + 1], shrink = 1;
+			if (a->sinks) {
+				float top = a->sinks[h] > max ? a->sinks[h] : max;
+				shrink = v_one(v_exp(v_set(max - top)));
+				total = total * shrink + v_one(v_exp(v_set(a->sinks[h] - top)));
+			}
 			for (int d = 0; d < a->dim; d += W) {
-				vf x = v_load(sum + d) / v_set(sum[t->pad + 1]);
+				vf x = v_load(sum + d) * v_set(shrink) / v_set(total);
 				if (gate)
 					x = x * v_sigmoid(v_load_upto(gate + d, a->dim - d));
 				v_store_upto(dst + d, x, a->dim - d);

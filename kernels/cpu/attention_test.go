@@ -3,6 +3,7 @@ package cpu
 import (
 	"math"
 	"testing"
+	"unsafe"
 )
 
 // halfValue is the value of an f16.
@@ -235,13 +236,16 @@ func (a *arena) attention(b *Batch, cells, kvHeads, group, dim int, keys, values
 	if a.rng.IntN(2) == 0 {
 		args.Gate = a.ptr(gate)
 	}
+	if a.rng.IntN(2) == 0 {
+		args.Sinks = a.ptr(a.f(heads, pick(a, 1.0, 6)))
+	}
 	k := &kase{args: args, batch: b, tol: 1e-5, scratch: []region{scratch},
 		rows: map[string]int64{"Q": 4 * int64(qstride), "Gate": 4 * int64(gstride), "Dst": 4 * int64(dstride)}}
 	for _, s := range b.Seqs() {
 		for r := int(s.Row0); r < int(s.Row0+s.Rows); r++ {
 			for h := range heads {
 				base := (int(s.Slot)*kvHeads + h/group) * cells
-				want := attend(args, a.f32(q)[r*qstride+h*qgap:][:dim], ks, vs, base, int(b.Pos()[r])+1)
+				want := attend(args, h, a.f32(q)[r*qstride+h*qgap:][:dim], ks, vs, base, int(b.Pos()[r])+1)
 				for d := range want {
 					if args.Gate != nil {
 						want[d] *= sigmoid(float64(a.f32(gate)[r*gstride+h*ggap+d]))
@@ -254,8 +258,8 @@ func (a *arena) attention(b *Batch, cells, kvHeads, group, dim int, keys, values
 	return k
 }
 
-// attend is softmax attention of one query over the first n cells from base on.
-func attend(args *Attention, q []float32, ks, vs map[int][]float64, base, n int) []float64 {
+// attend is softmax attention of one query of head h over the first n cells from base on.
+func attend(args *Attention, h int, q []float32, ks, vs map[int][]float64, base, n int) []float64 {
 	start := 0
 	if w := int(args.Window); w > 0 {
 		start = max(0, n-w)
@@ -272,6 +276,10 @@ func attend(args *Attention, q []float32, ks, vs map[int][]float64, base, n int)
 		top = max(top, scores[c])
 	}
 	out, total := make([]float64, len(q)), 0.0
+	if args.Sinks != nil {
+		sink := float64(unsafe.Slice((*float32)(args.Sinks), args.Heads)[h])
+		total = math.Exp(sink - top)
+	}
 	for c := start; c < n; c++ {
 		p := math.Exp(scores[c] - top)
 		total += p

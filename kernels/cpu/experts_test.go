@@ -2,11 +2,12 @@ package cpu
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 )
 
-// The rows of an expert product equal, bit for bit, those of a plain product with that expert's matrix.
+// The rows of an expert product equal, bit for bit, those of a plain product with that expert's matrix, its bias added.
 func TestExperts(t *testing.T) {
 	cases := []struct{ experts, used, rows, m, k int }{
 		{8, 2, 1, 48, 256}, {8, 3, 40, 21, 256}, {2000, 8, 5, 16, 256}, {5, 5, 1000, 16, 256},
@@ -58,6 +59,13 @@ func (p *product) checkExperts(t *testing.T, level Level, experts, used, m, rows
 	a := &Experts{W: unsafe.Pointer(&p.w[0]), X: p.input(0), Dst: unsafe.Pointer(&dst[0]), IDs: unsafe.Pointer(&ids[0]),
 		XStride: int64(p.k), DstStride: int64(m), Type: p.t, M: int32(m), K: int32(p.k), Experts: int32(experts), Used: int32(used),
 		PerSlot: perSlot, Repacked: p.repacked}
+	bias := floatsOf(guarded(t, 4*experts*m))
+	for i := range bias {
+		bias[i] = float32(i%97) - 48
+	}
+	if perSlot == 0 {
+		a.Bias = unsafe.Pointer(&bias[0])
+	}
 	inputs := rows
 	if perSlot == 1 {
 		inputs *= used
@@ -84,6 +92,12 @@ func (p *product) checkExperts(t *testing.T, level Level, experts, used, m, rows
 				want = byTiles[e][in*m : (in+1)*m]
 			} else {
 				want = one.matmul(t, level, 1, in, 1, false, false)
+			}
+			if a.Bias != nil {
+				want = slices.Clone(want)
+				for i := range want {
+					want[i] += bias[int(e)*m+i]
+				}
 			}
 			if i := sameBits(want, dst[slot*m:]); i >= 0 {
 				t.Fatalf("%v/%v: slot %d, expert %d: value %d is %v, alone %v", p.t, level, slot, e, i, dst[slot*m+i], want[i])

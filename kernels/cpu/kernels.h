@@ -99,9 +99,10 @@ typedef struct ig_matmul {
 } ig_matmul;
 
 // For each row r and each of its `used` experts e = ids[r*used+s]:
-//   dst[(r*used+s)*dstride + j] = sum_i w[e][j][i] * x[xr][i],  xr = per_slot ? r*used+s : r
+//   dst[(r*used+s)*dstride + j] = sum_i w[e][j][i] * x[xr][i] (+ bias[e][j]),  xr = per_slot ? r*used+s : r
 typedef struct ig_experts {
 	const void *w; const void *x; float *dst; const int32_t *ids;
+	const float *bias; // [experts][m], or NULL
 	int64_t xstride, dstride;
 	int32_t type, m, k, experts, used, per_slot, residual;
 	int32_t repacked; // each expert's matrix by itself
@@ -143,6 +144,7 @@ static inline int64_t ig_kv_row(int32_t type, int32_t dim) {
 // Causal attention of each row over cells 0..pos of its slot; query head h reads kv head h / (heads/kv_heads).
 // score = scale * q.k, through cap*tanh(score/cap) if cap > 0; window > 0 keeps the last `window` cells.
 // With gate: the result is multiplied by sigmoid(gate), [heads][dim] a row, ggap floats from head to head.
+// With sinks: a query of head h has one more score, sinks[h], whose value is zero: it takes its share of the softmax alone.
 //
 // Cells are read in blocks of IG_ATTENTION_BLOCK. A row's cells make at most IG_ATTENTION_SECTIONS sections of whole
 // blocks, counted from cell 0, whose length the row's position alone decides; each section is summed by itself and then
@@ -170,7 +172,7 @@ static inline int64_t ig_attention_scratch(int32_t heads, int32_t kv_heads, int3
 	return ig_attention_work(heads, kv_heads, dim) + ig_attention_pool(heads, kv_heads) * ig_attention_sum(dim);
 }
 typedef struct ig_attention {
-	const float *q; const void *kc, *vc; const float *gate; float *dst;
+	const float *q; const void *kc, *vc; const float *gate; const float *sinks; float *dst;
 	float *scratch;               // [threads][ig_attention_scratch]
 	uint32_t *done;               // [threads][IG_ATTENTION_SHARED], zero before the first run; left zero by each
 	int64_t qstride, qgap, gstride, ggap, dstride;
@@ -204,7 +206,8 @@ typedef struct ig_delta {
 	int32_t kheads, vheads, dim; float eps;
 } ig_delta;
 
-// dst = act(gate) * up, over cols. act: 0 silu, 1 gelu (tanh form). dst may be gate.
+// dst = act(gate) * up, over cols. act: 0 silu, 1 gelu (tanh form), 2 that of gpt-oss, where with g = min(gate, 7) and
+// u = max(-7, min(up, 7)) dst = g * sigmoid(1.702 g) * (u + 1). dst may be gate.
 typedef struct ig_glu {
 	const float *gate, *up; float *dst;
 	int64_t gstride, ustride, dstride;
@@ -212,12 +215,13 @@ typedef struct ig_glu {
 	int32_t times;
 } ig_glu;
 
-// Softmax over `experts` logits, then the `used` best (ties: the lower index) with their probabilities, best first;
-// normalize: divided by their sum (at least 6.1e-5), then times scale.
+// Probabilities p of `experts` logits, their softmax or, with sigmoid, each by itself; then the `used` best (ties: the
+// lower index) with their probabilities, best first: the largest logits or, with bias, the largest p[e] + bias[e].
+// normalize: divided by their sum (at least 6.1e-5), then times scale, then times factors[e] where there are any.
 typedef struct ig_route {
-	const float *logits; int32_t *ids; float *weights;
+	const float *logits, *bias, *factors; int32_t *ids; float *weights; // bias, factors: [experts], or NULL
 	int64_t stride;
-	int32_t experts, used, normalize; float scale;
+	int32_t experts, used, normalize, sigmoid; float scale;
 } ig_route;
 
 // dst[r] = (add ? add[r] : 0) + sum_s weights[r*used+s] * y[r*used+s] (+ sigmoid(sgate[r]) * shared[r] when shared is set;
@@ -231,9 +235,10 @@ typedef struct ig_combine {
 // dst[o] = x[out[o]].
 typedef struct ig_gather { const float *x; float *dst; int64_t stride, dstride; int32_t cols; } ig_gather;
 
-// dst = scale * x (+ y), then cap*tanh(dst/cap) if cap > 0. y may be NULL; dst may be x or y.
+// dst = scale * x (+ y), then cap*tanh(dst/cap) if cap > 0. y may be NULL; dst may be x or y. factor, if not NULL, is one
+// value that multiplies scale.
 typedef struct ig_add {
-	const float *x, *y; float *dst;
+	const float *x, *y, *factor; float *dst;
 	int64_t xstride, ystride, dstride;
 	int32_t cols, rows; float scale, cap;
 } ig_add;

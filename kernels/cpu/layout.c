@@ -18,8 +18,8 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	               F(rows), F(residual), F(repacked)},
 #undef T
 #define T ig_experts
-	[IG_EXPERTS] = {sizeof(T), F(w), F(x), F(dst), F(ids), F(xstride), F(dstride), F(type), F(m), F(k), F(experts), F(used),
-	                F(per_slot), F(residual), F(repacked)},
+	[IG_EXPERTS] = {sizeof(T), F(w), F(x), F(dst), F(ids), F(bias), F(xstride), F(dstride), F(type), F(m), F(k), F(experts),
+	                F(used), F(per_slot), F(residual), F(repacked)},
 #undef T
 #define T ig_norm
 	[IG_NORM] = {sizeof(T), F(x), F(w), F(gate), F(dst), F(stride), F(gap), F(dstride), F(dgap), F(gstride), F(heads), F(cols),
@@ -32,8 +32,8 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	[IG_KV_STORE] = {sizeof(T), F(k), F(v), F(kc), F(vc), F(kstride), F(vstride), F(type), F(vtype), F(heads), F(dim), F(cells)},
 #undef T
 #define T ig_attention
-	[IG_ATTENTION] = {sizeof(T), F(q), F(kc), F(vc), F(gate), F(dst), F(scratch), F(done), F(qstride), F(qgap), F(gstride), F(ggap),
-	                  F(dstride), F(type), F(vtype), F(heads), F(kv_heads), F(dim), F(cells), F(window), F(scale), F(cap)},
+	[IG_ATTENTION] = {sizeof(T), F(q), F(kc), F(vc), F(gate), F(sinks), F(dst), F(scratch), F(done), F(qstride), F(qgap), F(gstride),
+	                  F(ggap), F(dstride), F(type), F(vtype), F(heads), F(kv_heads), F(dim), F(cells), F(window), F(scale), F(cap)},
 #undef T
 #define T ig_conv
 	[IG_CONV] = {sizeof(T), F(x), F(w), F(state), F(dst), F(stride), F(dstride), F(cols), F(width)},
@@ -46,7 +46,8 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	[IG_GLU] = {sizeof(T), F(gate), F(up), F(dst), F(gstride), F(ustride), F(dstride), F(cols), F(act), F(rows), F(times)},
 #undef T
 #define T ig_route
-	[IG_ROUTE] = {sizeof(T), F(logits), F(ids), F(weights), F(stride), F(experts), F(used), F(normalize), F(scale)},
+	[IG_ROUTE] = {sizeof(T), F(logits), F(bias), F(factors), F(ids), F(weights), F(stride), F(experts), F(used), F(normalize), F(sigmoid),
+	              F(scale)},
 #undef T
 #define T ig_combine
 	[IG_COMBINE] = {sizeof(T), F(y), F(weights), F(shared), F(sgate), F(add), F(dst), F(ystride), F(sstride), F(addstride),
@@ -56,7 +57,7 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 	[IG_GATHER] = {sizeof(T), F(x), F(dst), F(stride), F(dstride), F(cols)},
 #undef T
 #define T ig_add
-	[IG_ADD] = {sizeof(T), F(x), F(y), F(dst), F(xstride), F(ystride), F(dstride), F(cols), F(rows), F(scale), F(cap)},
+	[IG_ADD] = {sizeof(T), F(x), F(y), F(factor), F(dst), F(xstride), F(ystride), F(dstride), F(cols), F(rows), F(scale), F(cap)},
 #undef T
 #define T ig_repack
 	[IG_REPACK] = {sizeof(T), F(src), F(dst), F(m), F(type), F(k)},

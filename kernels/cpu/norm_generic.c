@@ -33,9 +33,9 @@ void ig_add_generic(const void *args, const ig_batch *b, int ith, int nth) {
 	ig_share(a->cols, 64, ith, nth, &lo, &hi);
 	for (int64_t r = 0; r < ig_count(b, a->rows); r++) {
 		const float *x = a->x + r * a->xstride, *y = a->y ? a->y + r * a->ystride : NULL;
-		float *dst = a->dst + r * a->dstride;
+		float *dst = a->dst + r * a->dstride, scale = a->factor ? a->scale * *a->factor : a->scale;
 		for (int64_t c = lo; c < hi; c++) {
-			float v = a->scale * x[c] + (y ? y[c] : 0);
+			float v = scale * x[c] + (y ? y[c] : 0);
 			dst[c] = a->cap > 0 ? a->cap * tanhf(v / a->cap) : v;
 		}
 	}

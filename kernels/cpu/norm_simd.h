@@ -38,7 +38,7 @@ static void norm(const void *args, const ig_batch *b, int ith, int nth) {
 
 static void add(const void *args, const ig_batch *b, int ith, int nth) {
 	const ig_add *a = args;
-	vf scale = v_set(a->scale), cap = v_set(a->cap);
+	vf scale = v_set(a->factor ? a->scale * *a->factor : a->scale), cap = v_set(a->cap);
 	int64_t lo, hi, rows = ig_count(b, a->rows);
 	ig_share(a->cols, 64, ith, nth, &lo, &hi);
 	for (int64_t r = 0; r < rows; r++) {
@@ -62,7 +62,11 @@ static void glu(const void *args, const ig_batch *b, int ith, int nth) {
 		float *dst = a->dst + r * a->dstride;
 		for (int64_t c = lo; c < hi; c += W) {
 			vf g = v_load_upto(gate + c, hi - c);
-			v_store_upto(dst + c, (a->act == 0 ? v_silu(g) : v_gelu(g)) * v_load_upto(up + c, hi - c), hi - c);
+			vf u = v_load_upto(up + c, hi - c);
+			if (a->act == 2)
+				v_store_upto(dst + c, v_swiglu_oai(g, u), hi - c);
+			else
+				v_store_upto(dst + c, (a->act == 0 ? v_silu(g) : v_gelu(g)) * u, hi - c);
 		}
 	}
 }

@@ -91,12 +91,17 @@ func TestAdd(t *testing.T) {
 		if a.rng.IntN(3) == 0 {
 			args.Y = nil
 		}
+		factor := a.f(1, 1)
+		args.Factor = pick(a, nil, a.ptr(factor))
 		size := 4 * int64(stride)
 		k := &kase{args: args, batch: b, tol: 1e-6, rows: map[string]int64{"X": size, "Y": size, "Dst": size}}
 		for r := range n {
 			want := make([]float64, cols)
 			for i := range want {
 				want[i] = float64(args.Scale) * float64(a.f32(x)[r*stride+i])
+				if args.Factor != nil {
+					want[i] *= float64(a.f32(factor)[0])
+				}
 				if args.Y != nil {
 					want[i] += float64(a.f32(y)[r*stride+i])
 				}
@@ -128,6 +133,18 @@ func TestGather(t *testing.T) {
 	})
 }
 
+// gated is a gated linear unit.
+func gated(act Act, gate, up float64) float64 {
+	switch act {
+	case GELU:
+		return gelu(gate) * up
+	case SwiGLUOAI:
+		g, u := min(gate, 7), max(-7, min(up, 7))
+		return g * sigmoid(1.702*g) * (u + 1)
+	}
+	return silu(gate) * up
+}
+
 func TestGLU(t *testing.T) {
 	every(t, func(t *testing.T, a *arena) {
 		b := a.randomBatch(t, 3, 100)
@@ -142,17 +159,13 @@ func TestGLU(t *testing.T) {
 			up = a.f(n*dstride+1, 1)
 		}
 		args := &GLU{Gate: a.ptr(gate), Up: a.ptr(up), Dst: a.ptr(dst), GStride: int64(stride), UStride: int64(dstride), DStride: int64(dstride),
-			Cols: int32(cols), Act: pick(a, SiLU, GELU), Rows: rows, Times: int32(times)}
+			Cols: int32(cols), Act: pick(a, SiLU, GELU, SwiGLUOAI), Rows: rows, Times: int32(times)}
 		k := &kase{args: args, batch: b, tol: 2e-6, rows: map[string]int64{"Gate": 4 * int64(times*stride), "Up": 4 * int64(times*dstride), "Dst": 4 * int64(times*dstride)}}
 		for r := range n {
 			want := make([]float64, cols)
 			for i := range want {
 				g, u := float64(a.f32(gate)[r*stride+i]), float64(a.f32(up)[r*dstride+i])
-				if args.Act == SiLU {
-					want[i] = silu(g) * u
-				} else {
-					want[i] = gelu(g) * u
-				}
+				want[i] = gated(args.Act, g, u)
 			}
 			k.expect(dst.part(r*dstride, cols), want)
 		}
@@ -163,7 +176,7 @@ func TestGLU(t *testing.T) {
 // The activations at the ends of their range: no overflow, no NaN, exact limits.
 func TestGLUExtremes(t *testing.T) {
 	in := []float32{0, float32(math.Copysign(0, -1)), 1e-30, -1e-30, 20, -20, 88, -88, 89, -89, 104, -104, 1e4, -1e4, 3e38, -3e38}
-	for _, act := range []Act{SiLU, GELU} {
+	for _, act := range []Act{SiLU, GELU, SwiGLUOAI} {
 		a := newArena(t, 1)
 		b := a.randomBatch(t, 1, 10)
 		b.Resize(1, 0, 1)
@@ -172,11 +185,7 @@ func TestGLUExtremes(t *testing.T) {
 		want := make([]float64, len(in))
 		for i, g := range in {
 			a.f32(up)[i] = 1
-			if act == SiLU {
-				want[i] = silu(float64(g))
-			} else {
-				want[i] = gelu(float64(g))
-			}
+			want[i] = gated(act, float64(g), 1)
 		}
 		k := &kase{batch: b, tol: 1e-6, args: &GLU{Gate: a.ptr(gate), Up: a.ptr(up), Dst: a.ptr(dst), Cols: int32(len(in)), Act: act, Times: 1}}
 		k.expect(dst, want)

@@ -139,7 +139,6 @@ static void drive_experts(const ig_experts *a, const ig_batch *b, int ith, int n
 	int64_t total = (int64_t)b->rows * a->used, matrix = a->m * v.w.stride;
 	int tile = tile_rows(&v);
 	ig_sink s;
-	s.bias = 0;
 	const void *x[IG_CHUNK];
 	chains c;
 	for (int64_t base = 0; base < total && v.lo < v.hi; base += SLOTS) {
@@ -148,6 +147,7 @@ static void drive_experts(const ig_experts *a, const ig_batch *b, int ith, int n
 		chain(&c, ids, slots);
 		for (int e = 0; e < a->experts; e++) {
 			v.w.w = (const uint8_t *)a->w + e * matrix;
+			s.bias = a->bias ? a->bias + (int64_t)e * a->m : 0;
 			for (int i = seek(&c, ids, c.head[e % HEADS], e); i >= 0;) {
 				int n = 0;
 				for (; i >= 0 && n < tile; n++, i = seek(&c, ids, c.next[i], e)) {

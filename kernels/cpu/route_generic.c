@@ -1,37 +1,55 @@
 // Choosing experts and adding up what they made, plainly.
 #include "others_generic.h"
 
-// The best logit after (last, at) in the order of falling logits, then rising index; -1 if none, as when all that
+// A row's logits, and what its softmax needs of them.
+typedef struct choice {
+	const ig_route *a;
+	const float *x;
+	float max, total;
+} choice;
+
+static float probability(const choice *c, int e) {
+	return c->a->sigmoid ? ig_sigmoid(c->x[e]) : expf(c->x[e] - c->max) / c->total;
+}
+
+static float score(const choice *c, int e) { return c->a->bias ? probability(c, e) + c->a->bias[e] : c->x[e]; }
+
+// The best expert after (last, at) in the order of falling scores, then rising index; -1 if none, as when all that
 // are left are NaN.
-static int next(const float *x, int n, float last, int at) {
+static int next(const choice *c, float last, int at) {
 	int best = -1;
-	for (int i = 0; i < n; i++) {
-		if ((x[i] < last || (x[i] == last && i > at)) && (best < 0 || x[i] > x[best]))
+	float most = 0;
+	for (int i = 0; i < c->a->experts; i++) {
+		float s = score(c, i);
+		if ((s < last || (s == last && i > at)) && (best < 0 || s > most)) {
 			best = i;
+			most = s;
+		}
 	}
 	return best;
 }
 
 static void route(const ig_route *a, const float *x, int32_t *ids, float *weights) {
+	choice c = {a, x, -INFINITY, 0};
 	int at = -1;
-	float max = -INFINITY, total = 0, kept = 0, last = INFINITY;
+	float kept = 0, last = INFINITY;
 	for (int i = 0; i < a->experts; i++)
-		max = x[i] > max ? x[i] : max;
+		c.max = x[i] > c.max ? x[i] : c.max;
 	for (int i = 0; i < a->experts; i++)
-		total += expf(x[i] - max);
+		c.total += expf(x[i] - c.max);
 	for (int s = 0; s < a->used; s++) {
-		int e = next(x, a->experts, last, at);
+		int e = next(&c, last, at);
 		if (e >= 0)
-			last = x[at = e];
+			last = score(&c, at = e);
 		else
 			e = s; // keeps the experts' kernel inside its weights; the probability shows the NaN
 		ids[s] = e;
-		weights[s] = expf(x[e] - max) / total;
+		weights[s] = probability(&c, e);
 		kept += weights[s];
 	}
 	float scale = a->normalize ? a->scale / (kept > 0x1p-14f ? kept : 0x1p-14f) : a->scale;
 	for (int s = 0; s < a->used; s++)
-		weights[s] *= scale;
+		weights[s] *= a->factors ? scale * a->factors[ids[s]] : scale;
 }
 
 // Threads share the rows.

@@ -15,22 +15,28 @@ static void soft(const float *x, int64_t n, float *max, float *total) {
 	*total = v_sum(sum + v_exp(v_load(last) - v_set(*max)));
 }
 
-// Keeps the `used` best so far sorted, best first; an equal logit goes behind. NaN counts as the worst, so that
-// there are always enough to choose from.
-static void best(const float *x, int n, int used, int32_t *ids, float *logits) {
-	int kept = 0;
+// Takes the scores of experts first..first+n to the `used` best so far, of which there are `kept` and which stay sorted,
+// best first; an equal score goes behind. NaN counts as the worst, so that there are always enough to choose from.
+static int best(const float *x, int first, int n, int used, int32_t *ids, float *scores, int kept) {
 	for (int i = 0; i < n; i++) {
 		float v = x[i] == x[i] ? x[i] : -INFINITY;
-		if (kept == used && !(v > logits[used - 1]))
+		if (kept == used && !(v > scores[used - 1]))
 			continue;
 		int at = kept < used ? kept++ : used - 1;
-		for (; at > 0 && v > logits[at - 1]; at--) {
-			logits[at] = logits[at - 1];
+		for (; at > 0 && v > scores[at - 1]; at--) {
+			scores[at] = scores[at - 1];
 			ids[at] = ids[at - 1];
 		}
-		logits[at] = v;
-		ids[at] = i;
+		scores[at] = v;
+		ids[at] = first + i;
 	}
+	return kept;
+}
+
+IG_INLINE vf probability(const ig_route *a, vf x, float max, float total) {
+	if (a->sigmoid)
+		return v_sigmoid(x);
+	return v_exp(x - v_set(max)) / v_set(total);
 }
 
 static void route(const void *args, const ig_batch *b, int ith, int nth) {
@@ -38,17 +44,29 @@ static void route(const void *args, const ig_batch *b, int ith, int nth) {
 	int64_t lo, hi;
 	ig_share(b->rows, 1, ith, nth, &lo, &hi);
 	for (int64_t r = lo; r < hi; r++) {
-		float *weights = a->weights + r * a->used, max, total, kept = 0;
-		soft(a->logits + r * a->stride, a->experts, &max, &total);
-		best(a->logits + r * a->stride, a->experts, a->used, a->ids + r * a->used, weights);
-		for (int s = 0; s < a->used; s += W) {
-			vf p = v_exp(v_load_upto(weights + s, a->used - s) - v_set(max)) / v_set(total);
-			v_store_upto(weights + s, p, a->used - s);
+		const float *x = a->logits + r * a->stride;
+		int32_t *ids = a->ids + r * a->used;
+		float *weights = a->weights + r * a->used, max = 0, total = 1, kept = 0; // of the chosen: their scores first
+		if (!a->sigmoid)
+			soft(x, a->experts, &max, &total);
+		if (a->bias) {
+			for (int e = 0, n = 0; e < a->experts; e += W) {
+				float score[W];
+				int left = a->experts - e;
+				v_store(score, probability(a, v_load_upto(x + e, left), max, total) + v_load_upto(a->bias + e, left));
+				n = best(score, e, left < W ? left : W, a->used, ids, weights, n);
+			}
+			for (int s = 0; s < a->used; s++)
+				weights[s] = x[ids[s]];
+		} else {
+			best(x, 0, a->experts, a->used, ids, weights, 0);
 		}
+		for (int s = 0; s < a->used; s += W)
+			v_store_upto(weights + s, probability(a, v_load_upto(weights + s, a->used - s), max, total), a->used - s);
 		for (int s = 0; s < a->used; s++)
 			kept += weights[s];
 		float scale = a->normalize ? a->scale / (kept > 0x1p-14f ? kept : 0x1p-14f) : a->scale;
 		for (int s = 0; s < a->used; s++)
-			weights[s] *= scale;
+			weights[s] *= a->factors ? scale * a->factors[ids[s]] : scale;
 	}
 }

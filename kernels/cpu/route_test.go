@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"testing"
 	"unsafe"
@@ -23,28 +24,42 @@ func TestRoute(t *testing.T) {
 		args := &Route{Logits: a.ptr(logits), IDs: a.ptr(ids), Weights: a.ptr(weights), Stride: int64(stride), Experts: int32(experts),
 			Used: int32(used), Normalize: int32(a.rng.IntN(2)), Scale: pick(a, float32(1), 2.5)}
 		k := &kase{args: args, batch: b, tol: 2e-6, rows: map[string]int64{"Logits": 4 * int64(stride), "IDs": 4 * int64(used), "Weights": 4 * int64(used)}}
+		bias, factors := a.f(experts, 0.3), a.f(experts, 1)
+		args.Sigmoid = int32(a.rng.IntN(2))
+		args.Bias, args.Factors = pick(a, nil, a.ptr(bias)), pick(a, nil, a.ptr(factors))
 		for r := range b.Rows() {
 			x := toFloat64(a.f32(logits.part(r*stride, experts)))
-			order := make([]int, experts)
+			top, total, kept := slices.Max(x), 0.0, 0.0
+			for _, v := range x {
+				total += math.Exp(v - top)
+			}
+			order, score := make([]int, experts), slices.Clone(x)
+			probability := func(e int) float64 {
+				if args.Sigmoid == 1 {
+					return sigmoid(x[e])
+				}
+				return math.Exp(x[e]-top) / total
+			}
 			for i := range order {
 				order[i] = i
+				if args.Bias != nil {
+					score[i] = probability(i) + float64(a.f32(bias)[i])
+				}
 			}
-			sort.SliceStable(order, func(i, j int) bool { return x[order[i]] > x[order[j]] })
-			total, kept := 0.0, 0.0
-			for _, v := range x {
-				total += math.Exp(v - x[order[0]])
-			}
+			sort.SliceStable(order, func(i, j int) bool { return score[order[i]] > score[order[j]] })
 			wantIDs, want := make([]float64, used), make([]float64, used)
-			for s := range used {
-				wantIDs[s] = float64(order[s])
-				want[s] = math.Exp(x[order[s]]-x[order[0]]) / total
+			for s, e := range order[:used] {
+				wantIDs[s], want[s] = float64(e), probability(e)
 				kept += want[s]
 			}
-			for s := range want {
+			for s, e := range order[:used] {
 				if args.Normalize == 1 {
 					want[s] /= max(kept, 1.0/(1<<14))
 				}
 				want[s] *= float64(args.Scale)
+				if args.Factors != nil {
+					want[s] *= float64(a.f32(factors)[e])
+				}
 			}
 			k.expect(ids.part(r*used, used), wantIDs)
 			k.expect(weights.part(r*used, used), want)

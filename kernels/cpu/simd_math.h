@@ -25,6 +25,12 @@ IG_INLINE vf v_gelu(vf x) {
 	return x / (v_set(1) + v_exp(u * v_set(-2 * 0.7978845608f)));
 }
 
+// The gated unit of gpt-oss.
+IG_INLINE vf v_swiglu_oai(vf gate, vf up) {
+	vf g = v_min(v_set(7), gate), u = v_max(v_set(-7), v_min(v_set(7), up));
+	return g / (v_set(1) + v_exp(g * v_set(-1.702f))) * (u + v_set(1));
+}
+
 IG_INLINE vf v_tanh(vf x) {
 	vf t = x * x, p = v_set(0x1.0e9eaep-9f), a = v_abs(x);
 	p = v_fma(p, t, v_set(-0x1.09285ap-7f));

@@ -36,7 +36,7 @@ struct attention_args {
 	const struct batch *batch;
 	const float *q;
 	const void *kc, *vc;
-	const float *gate;
+	const float *gate, *sinks; // may be null; sinks: [heads]
 	float *dst, *part;
 	i64 qstride, qgap, gstride, ggap, dstride;
 	int heads, kv_heads, cells, window, sections;
@@ -73,7 +73,7 @@ struct glu_args {
 
 struct add_args {
 	const struct batch *batch;
-	const float *x, *y; // y: may be null
+	const float *x, *y, *factor; // y, factor: may be null
 	float *dst;
 	i64 xstride, ystride, dstride;
 	int cols, rows;
@@ -97,12 +97,13 @@ struct gather_args {
 
 struct route_args {
 	const struct batch *batch;
-	const float *logits;
+	const float *logits, *bias, *factors; // bias, factors: may be null; [experts]
 	int *ids;
 	float *weights;
 	i64 stride;
-	int experts, used, normalize;
+	int experts, used, normalize, sigmoid;
 	float scale;
+	int reserved;
 };
 
 struct combine_args {

@@ -31,7 +31,8 @@ type Attention struct {
 
 // AttentionArgs mirror attention_args.
 type AttentionArgs struct {
-	Batch, Q, KC, VC, Gate, Dst, Part       Ptr
+	Batch, Q, KC, VC, Gate, Sinks           Ptr // Gate, Sinks: may be 0
+	Dst, Part                               Ptr
 	QStride, QGap, GStride, GGap, DStride   int64
 	Heads, KVHeads, Cells, Window, Sections int32
 	Scale, Cap                              float32
@@ -113,14 +114,14 @@ func (a *Attention) tile(group int) (attentionTile, error) {
 
 // lds is the bytes that attention.gpu declares for a tile.
 func (a *Attention) lds(t attentionTile) int {
-	words, scales := a.Dim/2+1, 1
+	words, scales := a.Dim/2+4, 1
 	if a.Type == F32 || a.VType == F32 {
-		words = a.Dim + 1
+		words = a.Dim + 4
 	}
 	if types[a.Type].values > 1 || types[a.VType].values > 1 {
 		scales = a.Dim / 32
 	}
-	return 4 * (t.queries*a.Dim + t.cells*(words+scales) + t.queries*(t.cells+1) + 3*t.queries)
+	return 4 * (t.queries*a.Dim + t.cells*(words+scales) + t.queries*(t.cells+4) + 3*t.queries)
 }
 
 func (a *Attention) defines(t attentionTile) string {
@@ -130,8 +131,11 @@ func (a *Attention) defines(t attentionTile) string {
 // attentionDefines lists the shapes of usual models, for decoding and for prompts.
 func attentionDefines() []string {
 	var all []string
-	for _, shape := range []struct{ dim, group int }{{64, 4}, {64, 8}, {80, 1}, {128, 4}, {128, 8}, {256, 4}, {256, 16}, {512, 8}} {
-		for _, t := range [][2]Type{{F16, F16}, {Q8_0, Q8_0}, {Q8_0, Q4_0}, {BF16, BF16}, {F32, F32}} {
+	for _, shape := range []struct{ dim, group int }{{128, 4}, {64, 8}, {80, 1}, {128, 8}, {256, 4}, {256, 16}, {512, 8}} {
+		for i, t := range [][2]Type{{F16, F16}, {Q8_0, Q8_0}, {Q4_0, Q4_0}, {BF16, BF16}, {F32, F32}} {
+			if i > 0 && shape.dim != 128 {
+				break
+			}
 			for _, sections := range []int32{1, 32} {
 				a := Attention{Dim: shape.dim, Type: t[0], VType: t[1], AttentionArgs: AttentionArgs{Sections: sections}}
 				if cached(a.Dim, a.Type, a.VType) != nil {

@@ -25,6 +25,7 @@
 //	THREADS                      threads a block: a constant that Source defines for each module
 //	WAVE                         lanes that run together: 64 or 32
 //	UNROLL                       before a loop of fixed length
+//	NO_UNROLL                    before a loop that shall stay one
 //	RESTRICT                     of a pointer: no other leads to the same memory
 //	i8 u8 i16 u16 u32 i64 u64    whole numbers; u16 is also an f16 or a bf16 as stored
 //	u32x2 u32x4                  .x .y (.z .w), loaded and stored at once at a multiple of their size

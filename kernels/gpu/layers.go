@@ -101,7 +101,7 @@ func (a Delta) Launch(_ Card, seqs int) (Launch, error) {
 	return l, l.fits()
 }
 
-// GLUArgs mirror glu_args: Act(Gate) * Up, Times rows for each row of the batch.
+// GLUArgs mirror glu_args: Act(Gate) * Up, Times rows for each row of the batch. Act is 0 silu, 1 gelu, 2 that of gpt-oss.
 type GLUArgs struct {
 	Batch, Gate, Up, Dst      Ptr
 	GStride, UStride, DStride int64
@@ -113,9 +113,10 @@ func (a GLUArgs) Launch(_ Card, rows int) (Launch, error) {
 	return columns(Module{File: "rows.gpu"}, "glu", a.Cols, rows*int(a.Times), 1, &a)
 }
 
-// AddArgs mirror add_args: Scale*X + Y, then through Cap*tanh(x/Cap) where Cap > 0. Y may be 0.
+// AddArgs mirror add_args: Scale*X + Y, then through Cap*tanh(x/Cap) where Cap > 0. Y may be 0. Factor, where set, is one float that
+// multiplies Scale.
 type AddArgs struct {
-	Batch, X, Y, Dst          Ptr
+	Batch, X, Y, Factor, Dst  Ptr
 	XStride, YStride, DStride int64
 	Cols, Rows                int32
 	Scale, Cap                float32
@@ -150,13 +151,14 @@ func (a GatherArgs) Launch(_ Card, outs int) (Launch, error) {
 	return columns(Module{File: "rows.gpu"}, "gather", a.Cols, outs, 1, &a)
 }
 
-// RouteArgs mirror route_args: the Used best experts of each row by their logits. IDs is int32 [rows][Used], Weights
-// [rows][Used].
+// RouteArgs mirror route_args: the Used best experts of each row by their logits, or where Bias is set by their probabilities plus
+// Bias. IDs is int32 [rows][Used], Weights [rows][Used]; Bias and Factors may be 0.
 type RouteArgs struct {
-	Batch, Logits, IDs, Weights Ptr
-	Stride                      int64
-	Experts, Used, Normalize    int32
-	Scale                       float32
+	Batch, Logits, Bias, Factors, IDs, Weights Ptr
+	Stride                                     int64
+	Experts, Used, Normalize, Sigmoid          int32
+	Scale                                      float32
+	_                                          int32
 }
 
 // Launch routes up to so many rows.

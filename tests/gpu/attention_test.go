@@ -26,6 +26,9 @@ func (b *bench) attention(kvHeads, group, dim int, keys, values cpu.Type, window
 	if b.rng.IntN(2) == 0 {
 		a.Gate = b.ptr(gate)
 	}
+	if sinks := b.floats(heads, 2); b.rng.IntN(2) == 0 {
+		a.Sinks = b.ptr(sinks)
+	}
 	b.out(dst, 2e-5)
 	b.out(scratch, math.Inf(1)) // the card has its own
 	b.start()

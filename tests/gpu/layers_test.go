@@ -115,7 +115,7 @@ func TestGLU(t *testing.T) {
 			dst, dstride = gate, stride
 		}
 		a := &cpu.GLU{Gate: b.ptr(gate), Up: b.ptr(up), Dst: b.ptr(dst), GStride: int64(stride), UStride: int64(dstride), DStride: int64(dstride),
-			Cols: int32(cols), Act: pick(b, cpu.SiLU, cpu.GELU), Rows: rows, Times: int32(times)}
+			Cols: int32(cols), Act: pick(b, cpu.SiLU, cpu.GELU, cpu.SwiGLUOAI), Rows: rows, Times: int32(times)}
 		b.out(dst, 2e-6)
 		b.start()
 		var on gpu.GLUArgs
@@ -137,6 +137,9 @@ func TestAdd(t *testing.T) {
 			Cols: int32(cols), Rows: rows, Scale: pick(b, float32(1), 0.25), Cap: pick(b, float32(0), 1.5)}
 		if b.rng.IntN(3) == 0 {
 			a.Y = nil
+		}
+		if factor := b.floats(1, 1); b.rng.IntN(3) == 0 {
+			a.Factor = b.ptr(factor)
 		}
 		b.out(dst, 1e-6)
 		b.start()
@@ -184,7 +187,7 @@ func TestZero(t *testing.T) {
 }
 
 func TestRoute(t *testing.T) {
-	every(t, 10, randomBatch(5, 100), func(b *bench) {
+	every(t, 16, randomBatch(5, 100), func(b *bench) {
 		experts := pick(b, 1, 5, 8, 60, 64, 130, 512)
 		used := 1 + b.rng.IntN(min(experts, 10))
 		stride := experts + b.rng.IntN(9)
@@ -201,6 +204,13 @@ func TestRoute(t *testing.T) {
 		ids, weights := b.empty(n*used), b.empty(n*used)
 		a := &cpu.Route{Logits: b.ptr(logits), IDs: b.ptr(ids), Weights: b.ptr(weights), Stride: int64(stride), Experts: int32(experts),
 			Used: int32(used), Normalize: int32(b.rng.IntN(2)), Scale: pick(b, float32(1), 2.5)}
+		bias, factors := b.floats(experts, 0.3), b.floats(experts, 1)
+		if a.Sigmoid = int32(b.rng.IntN(2)); b.rng.IntN(2) == 0 {
+			a.Bias = b.ptr(bias)
+		}
+		if b.rng.IntN(2) == 0 {
+			a.Factors = b.ptr(factors)
+		}
 		b.out(ids, 0)
 		b.out(weights, 3e-6)
 		b.start()

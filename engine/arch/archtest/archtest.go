@@ -33,9 +33,22 @@ var hybrid = map[string]any{
 	"ssm.conv_kernel": uint32(4), "ssm.state_size": uint32(16), "ssm.group_count": uint32(2), "ssm.time_step_rank": uint32(4), "ssm.inner_size": uint32(64),
 }
 
+// windowed has a layer of each kind, with heads of different sizes and numbers.
+var windowed = map[string]any{
+	"attention.sliding_window": uint32(8), "attention.sliding_window_pattern": []bool{true, false, true, false},
+	"embedding_length_per_layer_input": uint32(0), "attention.key_length": uint32(32), "attention.value_length": uint32(32), "attention.key_length_swa": uint32(16), "attention.value_length_swa": uint32(16),
+	"attention.head_count_kv": []uint32{2, 1, 2, 1}, "rope.dimension_count": uint32(32), "rope.dimension_count_swa": uint32(16), "rope.freq_base_swa": float32(1000),
+	"final_logit_softcapping": float32(30),
+}
+
 // params are the parameters of each architecture beside the common ones.
 var params = map[string][]map[string]any{
-	"llama":     {{"rope.dimension_count": uint32(16)}},
+	"gemma4": {experts, windowed},
+	"gpt-oss": {experts, {"attention.key_length": uint32(32), "attention.value_length": uint32(32), "attention.sliding_window": uint32(8),
+		"rope.scaling.type": "yarn", "rope.scaling.factor": float32(8), "rope.scaling.original_context_length": uint32(16)}},
+	"llama": {{"rope.dimension_count": uint32(16)}},
+	"minimax-m2": {experts, {"feed_forward_length": uint32(32), "attention.key_length": uint32(32), "attention.value_length": uint32(32), "rope.dimension_count": uint32(16),
+		"expert_gating_func": uint32(2)}},
 	"qwen2":     {},
 	"qwen3":     {{"attention.key_length": uint32(32), "attention.value_length": uint32(32)}},
 	"qwen3moe":  {experts, {"attention.key_length": uint32(32), "attention.value_length": uint32(32)}},
@@ -69,23 +82,29 @@ func Without(names ...string) func(*graph.Weight) bool {
 }
 
 // Tensors makes every weight that a model with that metadata declares, but for those that leave chooses (nil: none).
-// Matrices are of type t where a row of them allows it, all else is F32.
+// Tensors that stand in for one that is left out are made in its place. Matrices are of type t where a row of them allows it, all else is F32.
 func Tensors(m *gguf.Meta, t tensor.Type, leave func(*graph.Weight) bool) ([]gguf.WriteTensor, error) {
 	model, err := arch.New(m, Vocab)
 	if err != nil {
 		return nil, err
 	}
-	r := rand.New(rand.NewPCG(3, 5))
+	r, name := rand.New(rand.NewPCG(3, 5)), model.Common().Arch
+	standIn := map[*graph.Weight]bool{}
+	for _, w := range model.Common().Weights {
+		for _, o := range w.Or {
+			standIn[o] = leave == nil || !leave(w)
+		}
+	}
 	var ts []gguf.WriteTensor
 	for _, w := range model.Common().Weights {
-		if leave != nil && leave(w) {
+		if leave != nil && leave(w) || standIn[w] {
 			continue
 		}
 		typ := tensor.F32
-		if len(w.Shape) > 1 && w.Shape[0]%int64(t.Block()) == 0 && !strings.Contains(w.Name, "conv1d") {
+		if len(w.Shape) > 1 && w.Shape[0]%int64(t.Block()) == 0 && !strings.Contains(w.Name, "conv1d") && !strings.HasSuffix(w.Name, ".bias") {
 			typ = t
 		}
-		ts = append(ts, gguf.WriteTensor{Name: w.Name, Type: typ, Shape: w.Shape, Data: encode(typ, values(r, w))})
+		ts = append(ts, gguf.WriteTensor{Name: w.Name, Type: typ, Shape: w.Shape, Data: encode(typ, values(r, name, w))})
 	}
 	return ts, nil
 }
@@ -99,18 +118,21 @@ func Write(to io.Writer, m *gguf.Meta, t tensor.Type, leave func(*graph.Weight) 
 	return gguf.Write(to, m, ts)
 }
 
-// values are random and of a size that keeps activations near 1.
-func values(r *rand.Rand, w *graph.Weight) []float32 {
+// values are random and of a size that keeps activations near 1, and scores of attention below 10.
+func values(r *rand.Rand, arch string, w *graph.Weight) []float32 {
 	n, _ := tensor.Elements(w.Shape)
 	out := make([]float32, n)
 	for i := range out {
 		x := r.NormFloat64()
 		switch {
+		case arch == "gemma4" && strings.HasSuffix(w.Name, "attn_q_norm.weight"): // scores are not scaled
+			x = (1 + x/8) / math.Sqrt(float64(w.Shape[0]))
 		case strings.HasSuffix(w.Name, "ssm_a"):
 			x = -math.Exp(x / 2)
 		case strings.HasPrefix(w.Name, "rope_freqs"):
 			x = 1 + math.Abs(x)
-		case strings.HasSuffix(w.Name, "norm.weight"):
+		case strings.HasSuffix(w.Name, "norm.weight"), strings.HasSuffix(w.Name, "scale"), strings.HasSuffix(w.Name, "scale.weight"),
+			strings.Contains(w.Name, "ffw_norm"):
 			x = 1 + x/8
 		case strings.HasSuffix(w.Name, ".bias"):
 			x /= 4

@@ -127,9 +127,13 @@ const (
 	hipAttributeMultiprocess = 63 // hipDeviceAttributeMultiprocessorCount
 )
 
+func openHIP() (*library, error) {
+	return open("INGOT_HIP_LIBRARY", "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so")
+}
+
 // HIP loads AMD's driver.
 func HIP() (*Driver, error) {
-	l, err := open("INGOT_HIP_LIBRARY", "libamdhip64.so", "libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5", "/opt/rocm/lib/libamdhip64.so")
+	l, err := openHIP()
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ typedef uint4 u32x4;
 #define KERNEL(name, type) extern "C" __global__ void __launch_bounds__(THREADS) name(const type a)
 #define SHARED(type, name, n) __shared__ __align__(16) type name[n]
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("unroll 1")
 #define RESTRICT __restrict__
 #define WAVE 32
 

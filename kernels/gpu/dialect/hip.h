@@ -19,6 +19,7 @@ typedef u32 u32x4 __attribute__((ext_vector_type(4)));
 #define KERNEL(name, type) extern "C" __attribute__((global, amdgpu_flat_work_group_size(THREADS, THREADS), amdgpu_waves_per_eu(2))) void name(const type a)
 #define SHARED(type, name, n) static __attribute__((shared)) type name[n]
 #define UNROLL _Pragma("unroll")
+#define NO_UNROLL _Pragma("nounroll")
 #define RESTRICT __restrict__
 
 #if defined(__GFX9__) || defined(__GFX8__)

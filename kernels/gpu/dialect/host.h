@@ -55,6 +55,7 @@ void fake_store(u32 *p, u32 v);
 	type(&name)[n] = *(type(*)[n])fake_shared(&name##_key, sizeof(type[n]))
 #define WAVE ARCH_WAVE
 #define UNROLL // before a loop of fixed length; the host compiles sooner without
+#define NO_UNROLL // before a loop that stays one
 #define RESTRICT __restrict__
 
 DEVICE int group_x(void) { return fake_now->block[0]; }

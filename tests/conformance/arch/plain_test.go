@@ -16,11 +16,12 @@ type plain struct {
 	packed  map[string]bool // weights whose products read activations of 8 bits
 	fine    bool            // of 16 bits
 	tokens  []int32
-	vals    map[*graph.Value][][]float64 // rows of root values; a token's experts follow one another in its row
+	kv      map[*graph.State][2][][]float64 // rows of keys and of values
+	vals    map[*graph.Value][][]float64    // rows of root values; a token's experts follow one another in its row
 }
 
 func (p *plain) run(g *graph.Graph) [][]float64 {
-	p.vals = map[*graph.Value][][]float64{}
+	p.vals, p.kv = map[*graph.Value][][]float64{}, map[*graph.State][2][][]float64{}
 	p.fine = slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })
 	for _, n := range g.Nodes {
 		for _, v := range n.Out {
@@ -40,13 +41,12 @@ func (p *plain) run(g *graph.Graph) [][]float64 {
 // row is a copy of a view's row.
 func (p *plain) row(v *graph.Value, r int) []float64 {
 	from := p.vals[v.Root()][r]
-	if v.Times > 1 {
-		return append([]float64(nil), from...)
-	}
 	var out []float64
-	for h := range v.Heads {
-		at := v.Off + h*v.Gap
-		out = append(out, from[at:at+v.Dim]...)
+	for t := range v.Times {
+		for h := range v.Heads {
+			at := t*v.Root().Cols + v.Off + h*v.Gap
+			out = append(out, from[at:at+v.Dim]...)
+		}
 	}
 	return out
 }
@@ -88,7 +88,7 @@ func (p *plain) node(n *graph.Node) {
 			p.rotate(n, op, r)
 		case graph.GLU:
 			for i := range out {
-				out[i] = silu(in[0][i]) * in[1][i]
+				out[i] = gated(op.Act, in[0][i], in[1][i])
 			}
 		case graph.Add:
 			for i := range out {
@@ -97,7 +97,17 @@ func (p *plain) node(n *graph.Node) {
 		case graph.Gather:
 			copy(out, in[0])
 		case graph.Route:
-			route(op, in[0], out, p.vals[n.Out[1]][r])
+			p.route(n, op, in[0], out, p.vals[n.Out[1]][r])
+		case graph.Softcap:
+			for i := range out {
+				out[i] = in[0][i] * float64(op.Scale)
+				if len(n.W) > 0 {
+					out[i] *= p.weights[n.W[0].Name][0]
+				}
+				if c := float64(op.Cap); c > 0 {
+					out[i] = c * math.Tanh(out[i]/c)
+				}
+			}
 		case graph.Experts:
 			m := n.Out[0].Cols
 			for s := range op.Used {
@@ -105,7 +115,13 @@ func (p *plain) node(n *graph.Node) {
 				if n.In[0].Times > 1 {
 					x = x[s*n.In[0].Cols : (s+1)*n.In[0].Cols]
 				}
-				copy(out[s*m:], p.product(n.W[0], int(in[1][s]), x))
+				e := int(in[1][s])
+				for j, y := range p.product(n.W[0], e, x) {
+					if len(n.W) > 1 {
+						y += p.weights[n.W[1].Name][e*m+j]
+					}
+					out[s*m+j] = y
+				}
 			}
 		case graph.Combine:
 			for c := range out {
@@ -209,14 +225,26 @@ func (p *plain) rotate(n *graph.Node, op graph.Rotate, r int) {
 }
 
 func (p *plain) attend(n *graph.Node, op graph.Attention) {
-	var keys, values [][]float64
+	if !op.Stored {
+		kv := [2][][]float64{}
+		for r := range p.tokens {
+			kv[0], kv[1] = append(kv[0], p.row(n.In[1], r)), append(kv[1], p.row(n.In[2], r))
+		}
+		p.kv[n.State] = kv
+	}
+	keys, values := p.kv[n.State][0], p.kv[n.State][1]
 	for r := range p.tokens {
-		keys, values = append(keys, p.row(n.In[1], r)), append(values, p.row(n.In[2], r))
 		q, out := p.row(n.In[0], r), p.vals[n.Out[0]][r]
 		for h := range op.Heads {
 			kv := h / (op.Heads / op.KVHeads) * op.Dim
 			score, total := make([]float64, r+1), 0.0
+			if len(n.W) > 0 {
+				total = math.Exp(p.weights[n.W[0].Name][h])
+			}
 			for c := range score {
+				if w := n.State.Window; w > 0 && c <= r-w {
+					continue
+				}
 				k := keys[c]
 				for d := range op.Dim {
 					score[c] += q[h*op.Dim+d] * k[kv+d]
@@ -231,8 +259,8 @@ func (p *plain) attend(n *graph.Node, op graph.Attention) {
 				}
 			}
 		}
-		if len(n.In) > 3 {
-			for i, g := range p.row(n.In[3], r) {
+		if gate := n.In[len(n.In)-1]; len(n.In)%2 == 0 {
+			for i, g := range p.row(gate, r) {
 				out[i] *= sigmoid(g)
 			}
 		}
@@ -283,28 +311,37 @@ func (p *plain) delta(n *graph.Node, op graph.DeltaNet) {
 	}
 }
 
-func route(op graph.Route, logits, ids, shares []float64) {
-	top, total := math.Inf(-1), 0.0
+func (p *plain) route(n *graph.Node, op graph.Route, logits, ids, shares []float64) {
+	top, total, kept := slices.Max(logits), 0.0, 0.0
 	for _, l := range logits {
-		top = math.Max(top, l)
-	}
-	order := make([]int, len(logits))
-	for i, l := range logits {
-		order[i] = i
 		total += math.Exp(l - top)
 	}
-	sort.SliceStable(order, func(a, b int) bool { return logits[order[a]] > logits[order[b]] })
-	kept := 0.0
-	for s := range op.Used {
-		ids[s] = float64(order[s])
-		shares[s] = math.Exp(logits[order[s]]-top) / total
+	probability := func(e int) float64 {
+		if op.Sigmoid {
+			return sigmoid(logits[e])
+		}
+		return math.Exp(logits[e]-top) / total
+	}
+	order, score := make([]int, len(logits)), slices.Clone(logits)
+	for e := range order {
+		order[e] = e
+		if op.Bias {
+			score[e] = probability(e) + p.weights[n.W[0].Name][e]
+		}
+	}
+	sort.SliceStable(order, func(a, b int) bool { return score[order[a]] > score[order[b]] })
+	for s, e := range order[:op.Used] {
+		ids[s], shares[s] = float64(e), probability(e)
 		kept += shares[s]
 	}
-	for s := range op.Used {
+	for s, e := range order[:op.Used] {
 		if op.Normalize {
 			shares[s] /= kept
 		}
 		shares[s] *= float64(op.Scale)
+		if op.Factors {
+			shares[s] *= p.weights[n.W[len(n.W)-1].Name][e]
+		}
 	}
 }
 
@@ -318,3 +355,14 @@ func length(x []float64, least float64) float64 {
 
 func sigmoid(x float64) float64 { return 1 / (1 + math.Exp(-x)) }
 func silu(x float64) float64    { return x * sigmoid(x) }
+
+func gated(act graph.Activation, gate, up float64) float64 {
+	switch act {
+	case graph.GELU:
+		return 0.5 * gate * (1 + math.Tanh(math.Sqrt(2/math.Pi)*(gate+0.044715*gate*gate*gate))) * up
+	case graph.SwiGLUOAI:
+		g, u := min(gate, 7), max(-7, min(up, 7))
+		return g * sigmoid(1.702*g) * (u + 1)
+	}
+	return silu(gate) * up
+}
