@@ -27,12 +27,12 @@ struct matmul_args {
 };
 
 // For row r and each of its `used` experts e = ids[r * used + s]: dst[r * used + s] = w[e] times a row of x, plus bias[e]; the row is
-// r, or r * used + s where per_slot is set. With up: dst = act(w[e] x + bias[e]) * (up[e] x), act 0 silu, 1 gelu.
+// r, or r * used + s where per_slot is set. With up: dst = the gated unit `act` of that and of up[e] x plus upbias[e].
 struct experts_args {
 	const struct batch *batch;
 	const u8 *w, *up, *x;
 	float *dst;
-	const float *bias; // [experts][m]; may be null
+	const float *bias, *upbias; // [experts][m]; may be null
 	const int *ids;
 	const int *order; // of the kernels for prompts: what group.gpu left
 	i64 wstride, xstride, dstride; // bytes of an expert; bytes of a row of x; floats

@@ -93,15 +93,16 @@ func lanes(c Card, m, steps, times int) int {
 
 // ExpertsArgs mirror experts_args: Dst[r*Used+s] = W[e] times a row of X, e = IDs[r*Used+s].
 type ExpertsArgs struct {
-	Batch, W, Up, X, Dst, Bias, IDs, Order Ptr   // Up, Bias: may be 0; Order: see OrderBytes
-	WStride, XStride, DStride              int64 // WStride: set by Launch; XStride: bytes, set by Launch for quantized rows
-	M, K, Experts, Used                    int32
-	PerSlot, Residual                      int32
-	Lanes, Act                             int32 // Lanes: chosen by Launch
+	Batch, W, Up, X, Dst, Bias, UpBias, IDs Ptr   // Up, Bias, UpBias: may be 0
+	Order                                   Ptr   // OrderBytes of room; 0 where there are never more than Narrow rows
+	WStride, XStride, DStride               int64 // WStride: set by Launch; XStride: bytes, set by Launch for quantized rows
+	M, K, Experts, Used                     int32
+	PerSlot, Residual                       int32
+	Lanes, Act                              int32 // Lanes: chosen by Launch
 }
 
-// Experts is a product with the experts each token uses. With Up set, it is Act(W x + Bias) * (Up x), for both of which the
-// matrices have the same shape and type.
+// Experts is a product with the experts each token uses. With Up set, it is the gated unit Act (0 silu, 1 gelu, 2 that of gpt-oss)
+// of W x + Bias and Up x + UpBias; both matrices have the same shape and type.
 type Experts struct {
 	ExpertsArgs
 	Type     Type

@@ -1,6 +1,9 @@
 package gpu
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Narrow is the most rows of a launch that take mat-vec kernels; more take the kernels for prompts.
 const Narrow = 8
@@ -8,16 +11,23 @@ const Narrow = 8
 // A shape is the 16*m weight rows and 16*n vectors of a tile of the kernels for prompts.
 type tileShape struct{ m, n int }
 
-// tileShapes are those that lib/tile.h is compiled for.
-var tileShapes = []tileShape{{8, 4}, {8, 2}, {4, 4}, {4, 2}}
+// tileShapes are those that lib/tile.h is compiled for. What is loaded of packed blocks takes more registers, which leaves
+// room for smaller tiles only.
+func tileShapes(weight string) []tileShape {
+	if strings.HasSuffix(weight, "_blocks") {
+		return []tileShape{{4, 4}, {4, 2}}
+	}
+	return []tileShape{{8, 4}, {8, 2}, {4, 4}, {4, 2}}
+}
 
 func (s tileShape) String() string { return fmt.Sprintf("%dx%d", s.m, s.n) }
 
 // tileFor chooses the shape whose tiles take least time: of m rows, and of the numbers of vectors that groups have, one group for each
 // expert. Units work on two tiles at once; what a tile reads and unpacks counts beside what it multiplies.
-func tileFor(c Card, m, groups, vectors int) tileShape {
-	best, least := tileShapes[0], 0
-	for _, s := range tileShapes {
+func tileFor(c Card, weight string, m, groups, vectors int) tileShape {
+	var best tileShape
+	least := 0
+	for _, s := range tileShapes(weight) {
 		blocks := over(m, 16*s.m) * groups * over(vectors, 16*s.n)
 		if cost := over(blocks, 2*max(c.Units, 1)) * (s.m*s.n + 2*(s.m+s.n)); least == 0 || cost < least {
 			best, least = s, cost
@@ -40,7 +50,7 @@ func (s tileShape) defines() string { return fmt.Sprintf("TM=%d TN=%d", s.m, s.n
 func (a Matmul) prompt(c Card, weight string, vectors int) (Launch, error) {
 	s := tileShape{8, 4}
 	if !a.Type.plain() {
-		s = tileFor(c, int(a.M), 1, vectors)
+		s = tileFor(c, weight, int(a.M), 1, vectors)
 	}
 	l := launch(promptModule("product", a.Type, weight, s), fmt.Sprintf("product_%s_%v", weight, s), over(int(a.M), 16*s.m), over(vectors, 16*s.n), 1,
 		&a.MatmulArgs)
@@ -75,7 +85,7 @@ func (a Experts) prompt(c Card, weight string, rows int) ([]Launch, error) {
 	groups := min(int(a.Experts), slots)
 	if !a.Type.plain() {
 		parts += int(a.Residual)
-		s = tileFor(c, int(a.M), groups, over(slots, groups)*parts)
+		s = tileFor(c, weight, int(a.M), groups, over(slots, groups)*parts)
 	}
 	tile := 16 * s.n / parts
 	g := GroupArgs{Batch: a.Batch, IDs: a.IDs, Order: a.Order, Experts: a.Experts, Used: a.Used, Tile: int32(tile)}

@@ -95,7 +95,7 @@ func Modules() []Module {
 			weights = weightsOf(name)
 		}
 		for _, w := range weights {
-			for _, d := range definesOf(name) {
+			for _, d := range definesOf(name, w) {
 				all = append(all, Module{name, w, d})
 			}
 		}
@@ -120,7 +120,7 @@ func weightsOf(file string) []string {
 }
 
 // definesOf lists what a file is compiled for: of those that depend on a model's shape, the shapes of usual ones.
-func definesOf(file string) []string {
+func definesOf(file, weight string) []string {
 	switch file {
 	case "delta.gpu":
 		return []string{"DIM=128"}
@@ -132,7 +132,7 @@ func definesOf(file string) []string {
 		return []string{"VECTORS=1", "VECTORS=2"}
 	case "product.gpu", "experts.gpu":
 		var all []string
-		for _, s := range tileShapes {
+		for _, s := range tileShapes(weight) {
 			all = append(all, s.defines())
 		}
 		return all

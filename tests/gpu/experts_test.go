@@ -28,7 +28,7 @@ func (b *bench) experts(s shape) {
 		e := b.rng.Perm(experts)[:used]
 		copy(unsafe.Slice((*int32)(b.ptr(ids)), n*used)[r*used:], toInt32(e))
 	}
-	dst, second, bias := b.empty(n*used*dstride+1), b.empty(n*used*dstride+1), b.floats(experts*m, 1)
+	dst, second, bias, upBias := b.empty(n*used*dstride+1), b.empty(n*used*dstride+1), b.floats(experts*m, 1), b.floats(experts*m, 1)
 	a := &cpu.Experts{W: b.ptr(w), X: b.ptr(x), Dst: b.ptr(dst), IDs: b.ptr(ids), XStride: int64(stride), DstStride: int64(dstride), Type: s.typ,
 		M: int32(m), K: int32(k), Experts: int32(experts), Used: int32(used), PerSlot: perSlot, Residual: residual}
 	var on gpu.Ptr
@@ -54,10 +54,10 @@ func (b *bench) experts(s shape) {
 	}
 	both, biased := b.rng.IntN(2) == 0, b.rng.IntN(2) == 0
 	if both {
-		c.Up, c.Act = gpu.Ptr(b.place(b.ptr(up))), int32(b.rng.IntN(2))
+		c.Up, c.Act = gpu.Ptr(b.place(b.ptr(up))), int32(b.rng.IntN(3))
 	}
 	if biased {
-		c.Bias = gpu.Ptr(b.place(b.ptr(bias)))
+		c.Bias, c.UpBias = gpu.Ptr(b.place(b.ptr(bias))), gpu.Ptr(b.place(b.ptr(upBias)))
 	}
 	if s.repacked {
 		c.W = b.repacked(c.W, s.typ, experts, m, k)
@@ -81,12 +81,13 @@ func (b *bench) experts(s shape) {
 	for slot := range n * used {
 		e := unsafe.Slice((*int32)(b.ptr(ids)), n*used)[slot]
 		for j := range m {
-			y := &want[slot*dstride+j]
+			y, u := &want[slot*dstride+j], b.f32(second)[slot*dstride+j]
 			if biased {
 				*y += b.f32(bias)[int(e)*m+j]
+				u += b.f32(upBias)[int(e)*m+j]
 			}
 			if both {
-				*y = float32(act(c.Act, float64(*y))) * b.f32(second)[slot*dstride+j]
+				*y = float32(gated(c.Act, float64(*y), float64(u)))
 			}
 		}
 	}
@@ -98,12 +99,16 @@ func (b *bench) experts(s shape) {
 	within(b.t, "experts", got, want, tol)
 }
 
-// act is 0 silu, 1 gelu in its tanh form.
-func act(kind int32, x float64) float64 {
-	if kind == 0 {
-		return x / (1 + math.Exp(-x))
+// gated is 0 silu, 1 gelu in its tanh form, 2 that of gpt-oss.
+func gated(act int32, gate, up float64) float64 {
+	switch act {
+	case 0:
+		return gate / (1 + math.Exp(-gate)) * up
+	case 1:
+		return 0.5 * gate * (1 + math.Tanh(0.7978845608*(gate+0.044715*gate*gate*gate))) * up
 	}
-	return 0.5 * x * (1 + math.Tanh(0.7978845608*(x+0.044715*x*x*x)))
+	gate, up = min(gate, 7), max(-7, min(up, 7))
+	return gate / (1 + math.Exp(-1.702*gate)) * (up + 1)
 }
 
 func toInt32(v []int) []int32 {

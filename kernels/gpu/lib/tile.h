@@ -28,13 +28,26 @@ template <class T> DEVICE int less_offset(int q) {
 	return T::OFFSET ? (int)((((u32)q | top) - T::OFFSET * 0x01010101u) ^ top) : q;
 }
 
+// A scale, and with T::MINS the minimum beside it; of activations, their sum times the scale.
+struct pair { float scale, min; };
+
+template <class T> DEVICE void put_scale(float *scales, int at, float scale, float min) {
+	scales[at << T::MINS] = scale;
+	if (T::MINS)
+		scales[(at << T::MINS) + 1] = min;
+}
+
+template <class T> DEVICE pair get_scale(const float *scales, int at) {
+	pair p = {scales[at << T::MINS], T::MINS ? scales[(at << T::MINS) + 1] : 0};
+	return p;
+}
+
 // The sums of one tile. w: the matrix; j: its first row; vector_at(x, v): where vector v's quantized row begins, in bytes behind x.x, for all v below 16 * RN.
 template <class T, int RM, int RN, class X> DEVICE void tile_sums(const u8 *w, int m, int k, int j, X x, u32 *words, float *scales, float *sum) {
 	typedef tile<T, RM, RN> S;
 	int chunks = k / 32, tm = thread() % 16, tn = thread() / 16;
 	u32 *wq = words, *xq = words + S::M * LINE;
-	float *ws = scales, *xs = ws + S::M * STEP * T::HALVES;                               // scales
-	float *wm = scales + (S::M + S::N) * STEP * 2, *xm = wm + S::M * STEP * T::HALVES; // minima, scaled sums; where T::MINS
+	float *ws = scales, *xs = ws + S::M * STEP * T::HALVES * (1 + T::MINS);
 	UNROLL for (int i = 0; i < RM * RN; i++)
 		sum[i] = 0;
 
@@ -71,11 +84,8 @@ template <class T, int RM, int RN, class X> DEVICE void tile_sums(const u8 *w, i
 					           (u32)less_offset<T>(q[4 * h + 3])};
 					*(u32x4 *)(wq + r * LINE + s * 8 + 4 * h) = v;
 				}
-				UNROLL for (int h = 0; h < T::HALVES; h++) {
-					ws[(s * T::HALVES + h) * S::M + r] = scale[h];
-					if (T::MINS)
-						wm[(s * T::HALVES + h) * S::M + r] = min[h];
-				}
+				UNROLL for (int h = 0; h < T::HALVES; h++)
+					put_scale<T>(ws, (s * T::HALVES + h) * S::M + r, scale[h], min[h]);
 			}
 			UNROLL for (int i = 0; i < S::PIECES; i++) {
 				int at = thread() + i * THREADS, v = at / (2 * STEP), s = at / 2 % STEP, h = at % 2;
@@ -83,15 +93,9 @@ template <class T, int RM, int RN, class X> DEVICE void tile_sums(const u8 *w, i
 					continue;
 				*(u32x4 *)(xq + v * LINE + s * 8 + 4 * h) = piece[i];
 				float d = c0 - STEP + s < chunks ? bits_float(ds[i].x) : 0;
-				if (h == 0)
-					xs[s * S::N + v] = d;
-				if (T::MINS) {
-					int s0 = act_s0((int)ds[i].y), s1 = act_s1((int)ds[i].y);
-					if (T::HALVES == 2)
-						xm[(s * 2 + h) * S::N + v] = d * (float)(h ? s1 : s0);
-					else if (h == 0)
-						xm[s * S::N + v] = d * (float)(s0 + s1);
-				}
+				int s0 = act_s0((int)ds[i].y), s1 = act_s1((int)ds[i].y);
+				if (h < T::HALVES)
+					put_scale<T>(xs, (s * T::HALVES + h) * S::N + v, d, d * (float)(T::HALVES == 1 ? s0 + s1 : h ? s1 : s0));
 			}
 			barrier();
 		}
@@ -111,33 +115,33 @@ template <class T, int RM, int RN, class X> DEVICE void tile_sums(const u8 *w, i
 			continue;
 		UNROLL for (int s = 0; s < STEP; s++) {
 			u32x4 x0[RN], x1[RN];
-			float d[RN], e[RN * T::HALVES];
+			pair d[RN * T::HALVES];
 			UNROLL for (int n = 0; n < RN; n++) {
 				const u32 *line = xq + (tn * RN + n) * LINE + s * 8;
 				x0[n] = *(const u32x4 *)line;
 				x1[n] = *(const u32x4 *)(line + 4);
-				d[n] = xs[s * S::N + tn * RN + n];
-				if (T::MINS)
-					UNROLL for (int h = 0; h < T::HALVES; h++)
-						e[n * T::HALVES + h] = xm[(s * T::HALVES + h) * S::N + tn * RN + n];
+				UNROLL for (int h = 0; h < T::HALVES; h++)
+					d[n * T::HALVES + h] = get_scale<T>(xs, (s * T::HALVES + h) * S::N + tn * RN + n);
 			}
 			UNROLL for (int i = 0; i < RM; i++) {
 				settle(); // or all rows' words are read ahead, into registers that there are not
 				const u32 *line = wq + (tm + 16 * i) * LINE + s * 8;
 				u32x4 w0 = *(const u32x4 *)line, w1 = *(const u32x4 *)(line + 4);
 				const int q[8] = {(int)w0.x, (int)w0.y, (int)w0.z, (int)w0.w, (int)w1.x, (int)w1.y, (int)w1.z, (int)w1.w};
-				const float *scale = ws + s * T::HALVES * S::M + tm + 16 * i, *min = wm + s * T::HALVES * S::M + tm + 16 * i;
+				pair scale[T::HALVES];
+				UNROLL for (int h = 0; h < T::HALVES; h++)
+					scale[h] = get_scale<T>(ws, (s * T::HALVES + h) * S::M + tm + 16 * i);
 				UNROLL for (int n = 0; n < RN; n++) {
 					float *y = sum + i * RN + n;
 					if (T::HALVES == 1) {
-						*y = fmaf((float)dot16(q + 4, x1[n], dot16(q, x0[n], 0)), scale[0] * d[n], *y);
+						*y = fmaf((float)dot16(q + 4, x1[n], dot16(q, x0[n], 0)), scale[0].scale * d[n].scale, *y);
 					} else {
-						*y = fmaf((float)dot16(q, x0[n], 0), scale[0] * d[n], *y);
-						*y = fmaf((float)dot16(q + 4, x1[n], 0), scale[S::M] * d[n], *y);
+						*y = fmaf((float)dot16(q, x0[n], 0), scale[0].scale * d[2 * n].scale, *y);
+						*y = fmaf((float)dot16(q + 4, x1[n], 0), scale[T::HALVES - 1].scale * d[2 * n].scale, *y);
 					}
 					if (T::MINS)
 						UNROLL for (int h = 0; h < T::HALVES; h++)
-							*y = fmaf(-min[h * S::M], e[n * T::HALVES + h], *y);
+							*y = fmaf(-scale[h].min, d[n * T::HALVES + h].min, *y);
 				}
 			}
 		}
