@@ -3,6 +3,8 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"runtime/debug"
 
 	"ingot/engine/cache"
@@ -28,7 +30,7 @@ type answer struct {
 }
 
 func newAnswer(e *Engine, r *Request, p *prompt) *answer {
-	a := &answer{e: e, r: r, p: p, out: newQueue(), sampler: sample.New(r.Sampling, e.info.Vocab)}
+	a := &answer{e: e, r: r, p: p, out: newQueue(), sampler: sample.New(e.allowed(r.Sampling), e.info.Vocab)}
 	a.text = newTextStream(e.vocab, p.reader, p.shown, r.Stop)
 	a.usage.Prompt = len(p.tokens)
 	for _, id := range p.tokens {
@@ -38,6 +40,21 @@ func newAnswer(e *Engine, r *Request, p *prompt) *answer {
 		a.out.put(Event{Text: p.text})
 	}
 	return a
+}
+
+// allowed adds the tokens that the model must never answer to those that the request turns down.
+func (e *Engine) allowed(p sample.Params) sample.Params {
+	never := e.vocab.Suppressed()
+	if len(never) == 0 {
+		return p
+	}
+	bias := make(map[int32]float32, len(p.LogitBias)+len(never))
+	maps.Copy(bias, p.LogitBias)
+	for _, id := range never {
+		bias[id] = float32(math.Inf(-1))
+	}
+	p.LogitBias = bias
+	return p
 }
 
 func (a *answer) progress(cached, read int) {

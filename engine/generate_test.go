@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"time"
 
 	"ingot/engine/chat"
+	"ingot/engine/gguf"
 	"ingot/engine/sample"
 )
 
@@ -184,6 +187,44 @@ func TestLogprobs(t *testing.T) {
 			}
 			break
 		}
+	}
+}
+
+// Tokens that the file says must never be answered are not, whatever else the request turns down.
+func TestSuppressedTokens(t *testing.T) {
+	base := ask(chat.ReasoningOff, 3, user("Tell me about bread."))
+	want, _, _, _ := answerTo(t, openSample(t, Options{}), base)
+	f, err := gguf.Open(sampleDir + "/sample-Q8_0.gguf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var tensors []gguf.WriteTensor
+	for _, x := range f.Tensors() {
+		tensors = append(tensors, gguf.WriteTensor{Name: x.Name, Type: x.Type, Shape: x.Shape, Data: x.Data})
+	}
+	f.Meta().Set("tokenizer.ggml.suppress_tokens", []int32{want[0], -1, 1 << 30})
+	path := filepath.Join(t.TempDir(), "suppressed.gguf")
+	out, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(gguf.Write(out, f.Meta(), tensors), out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	first := map[int32]bool{want[0]: true}
+	for range 2 {
+		got, _, _, _ := answerTo(t, e, base)
+		if first[got[0]] {
+			t.Errorf("token %d is answered", got[0])
+		}
+		first[got[0]] = true
+		base.Sampling.LogitBias = map[int32]float32{got[0]: -100}
 	}
 }
 

@@ -2,6 +2,7 @@ package arch_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -116,6 +117,21 @@ func TestParametersAreChecked(t *testing.T) {
 		{"qwen35", "qwen35.ssm.state_size", nil, "qwen35.ssm.state_size"},
 		{"qwen35", "qwen35.nextn_predict_layers", uint32(4), "qwen35.nextn_predict_layers is 4, expected 0 to 3"},
 		{"qwen35", "qwen35.full_attention_interval", uint32(0), "qwen35.full_attention_interval is 0, expected 1 to 512"},
+		{"qwen3", "qwen3.attention.head_count_kv", []uint32{2, 2, 2, 2}, ""},
+		{"qwen3", "qwen3.attention.head_count_kv", []uint32{2, 1, 2, 2}, "qwen3.attention.head_count_kv differs from layer to layer, which qwen3 cannot"},
+		{"qwen3", "qwen3.feed_forward_length", []uint32{96, 64, 96, 96}, "qwen3.feed_forward_length differs from layer to layer"},
+		{"gpt-oss", "gpt-oss.attention.sliding_window", nil, "gpt-oss.attention.sliding_window"},
+		{"gpt-oss", "gpt-oss.attention.sliding_window_pattern", []bool{true}, "gpt-oss.attention.sliding_window_pattern has 1 values for 4 layers"},
+		{"minimax-m2", "minimax-m2.expert_gating_func", uint32(3), "minimax-m2.expert_gating_func is 3, expected 1 to 2"},
+		{"gemma4", "gemma4.attention.head_count_kv", []uint32{2, 1, 3, 1}, "gemma4.attention.head_count 4 is not a multiple of layer 2's head_count_kv 3"},
+		{"gemma4", "gemma4.attention.head_count_kv", []uint32{2, 1, 0, 1}, "gemma4.attention.head_count_kv of layer 2 is 0, expected 1 to 4096"},
+		{"gemma4", "gemma4.attention.head_count_kv", []uint32{2, 1}, "gemma4.attention.head_count_kv has 2 values for 4 layers"},
+		{"gemma4", "gemma4.feed_forward_length", nil, "gemma4.feed_forward_length is missing"},
+		{"gemma4", "gemma4.attention.value_length_swa", uint32(32), "gemma4.attention.value_length_swa is 32, expected the key length 16"},
+		{"gemma4", "gemma4.rope.dimension_count_swa", uint32(18), "gemma4.rope.dimension_count_swa is 18, expected an even number up to the head's 16"},
+		{"gemma4", "gemma4.attention.shared_kv_layers", uint32(1), "gemma4.attention.shared_kv_layers leaves 3 layers"},
+		{"gemma4", "gemma4.attention.shared_kv_layers", uint32(3), "gemma4.attention.shared_kv_layers leaves 1 layers"},
+		{"gemma4", "gemma4.attention.shared_kv_layers", uint32(2), ""},
 	} {
 		m := archtest.Meta(c.arch)
 		if c.v == nil {
@@ -124,6 +140,12 @@ func TestParametersAreChecked(t *testing.T) {
 			m.Set(c.key, c.v)
 		}
 		_, err := arch.New(m, archtest.Vocab)
+		if c.want == "" {
+			if err != nil {
+				t.Errorf("%s = %v: %v", c.key, c.v, err)
+			}
+			continue
+		}
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s = %v: %v; expected %q", c.key, c.v, err, c.want)
 			continue
@@ -216,6 +238,68 @@ func TestTensorsAreChecked(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), c.want) || !errors.Is(err, arch.ErrTensors) {
 			t.Errorf("%s: %v; expected %q", c.name, err, c.want)
+		}
+	}
+}
+
+// Gate and up of Gemma 4's experts lie in one tensor, or in two that stand in for it; one of the two is not enough.
+func TestTensorsThatStandIn(t *testing.T) {
+	apart := func(names ...string) func(map[string][]int64) {
+		return func(f map[string][]int64) {
+			for i := range 4 {
+				for _, n := range names {
+					delete(f, fmt.Sprintf("blk.%d.%s.weight", i, n))
+				}
+			}
+		}
+	}
+	for _, c := range []struct {
+		gone []string
+		want string
+	}{
+		{[]string{"ffn_gate_exps", "ffn_up_exps"}, ""},
+		{[]string{"ffn_gate_up_exps"}, ""},
+		{[]string{"ffn_gate_up_exps", "ffn_up_exps"}, "blk.0.ffn_gate_up_exps.weight is missing (expected [64 64 5])"},
+	} {
+		h, err := bind(t, archtest.Meta("gemma4"), apart(c.gone...))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("without %v: %v; expected %q", c.gone, err, c.want)
+		}
+		for _, w := range h.Weights {
+			if len(w.Or) > 0 && err == nil && w.Absent != slices.Contains(c.gone, "ffn_gate_up_exps") {
+				t.Errorf("without %v: %s is absent: %v", c.gone, w.Name, w.Absent)
+			}
+		}
+	}
+}
+
+func TestWindows(t *testing.T) {
+	for _, c := range []struct {
+		arch string
+		v    any // nil: as the architecture has it
+		want string
+	}{
+		{"gpt-oss", nil, "8 0 8 0"},
+		{"gpt-oss", uint32(4), "8 8 8 0"},
+		{"gpt-oss", uint32(1), "0 0 0 0"},
+		{"gpt-oss", []bool{false, true, true, false}, "0 8 8 0"},
+		{"gemma4", nil, "8 8 8 8"}, // every sixth layer is full
+		{"gemma4", []int32{0, 0, 1, 0}, "0 0 8 0"},
+	} {
+		m := archtest.Meta(c.arch)
+		if m.Delete(c.arch + ".attention.sliding_window_pattern"); c.v != nil {
+			m.Set(c.arch+".attention.sliding_window_pattern", c.v)
+		}
+		model, err := arch.New(m, archtest.Vocab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, s := range model.Common().States {
+			got = append(got, fmt.Sprint(s.Window))
+		}
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s, pattern %v: windows %s, expected %s", c.arch, c.v, s, c.want)
 		}
 	}
 }

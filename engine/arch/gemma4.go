@@ -52,45 +52,26 @@ type gemma4Experts struct {
 	route              graph.Route
 }
 
-func newGemma4(r *reader) Model {
-	// hyper-parameters
-	full := r.rope(r.hyp.HeadDim, true)
-	near := &graph.Rope{Neox: true, Scaling: graph.ScalingNone, Factor: 1, Dims: r.countOr("rope.dimension_count_swa", 2, 1<<12, full.Dims),
-		Base: r.number("rope.freq_base_swa", 1, 1e12, 10000)}
-	r.hyp.Rope = full
-	hd := map[bool]int{false: r.hyp.HeadDim, true: r.countOr("attention.key_length_swa", 1, 1<<12, r.hyp.HeadDim)}
-	if v := r.countOr("attention.value_length_swa", 1, 1<<12, hd[true]); v != hd[true] {
-		r.fail("%s.attention.value_length_swa is %d, expected the key length %d", r.arch, v, hd[true])
-	}
-	if near.Dims%2 != 0 || near.Dims > hd[true] {
-		r.fail("%s.rope.dimension_count_swa is %d, expected an even number up to the head's %d", r.arch, near.Dims, hd[true])
-	}
-	window, windowed := r.count("attention.sliding_window", 1, 1<<30), r.windows(6)
-	kvHeads, ff := r.perLayer("attention.head_count_kv", 1, 1<<12, r.hyp.Heads), r.perLayer("feed_forward_length", 1, 1<<20, 0)
-	r.needFF()
-	own := r.hyp.Layers - r.countOr("attention.shared_kv_layers", 0, r.hyp.Layers-1, 0) // layers with keys of their own
-	m := &gemma4{perLayer: r.countOr("embedding_length_per_layer_input", 0, 1<<16, 0), softcap: float32(r.number("final_logit_softcapping", 0, 1e6, 0))}
-	var moe *moeParams
-	if r.countOr("expert_count", 0, 1<<14, 0) > 0 {
-		p := r.moe()
-		moe = &p
-	}
-	for i := range r.hyp.Layers {
-		if r.hyp.Heads%kvHeads[i] != 0 {
-			r.fail("%s.attention.head_count %d is not a multiple of layer %d's head_count_kv %d", r.arch, r.hyp.Heads, i, kvHeads[i])
-			return m
-		}
-	}
-	from := map[bool]int{false: own - 1, true: own - 2} // whose keys the others read
-	for w, i := range from {
-		if own < r.hyp.Layers && (i < 0 || windowed[i] != w) {
-			r.fail("%s.attention.shared_kv_layers leaves %d layers, of which the last two are not a windowed and a full one", r.arch, own)
-			return m
-		}
-	}
-	m.Hyper = r.hyp
+// gemma4Params are what layers are declared by.
+type gemma4Params struct {
+	full, near  *graph.Rope  // of full and of windowed layers
+	hd          map[bool]int // size of a head, by whether the layer is windowed
+	window      int
+	windowed    []bool
+	kvHeads, ff []int
+	own         int          // layers with keys of their own; they come first
+	source      map[bool]int // whose keys the others read, by whether the layer is windowed
+	moe         *moeParams
+}
 
-	// weights and state
+func newGemma4(r *reader) Model {
+	p := r.gemma4()
+	m := &gemma4{perLayer: r.countOr("embedding_length_per_layer_input", 0, 1<<16, 0), softcap: float32(r.number("final_logit_softcapping", 0, 1e6, 0))}
+	if len(r.errs) > 0 {
+		return m
+	}
+	r.hyp.Rope = p.full
+	m.Hyper = r.hyp
 	m.embed, m.outNorm, m.head = m.embeddings()
 	if m.perLayer > 0 {
 		m.tokens = m.Weight("per_layer_token_embd.weight", graph.Split{}, m.perLayer*m.Layers, m.Vocab)
@@ -98,43 +79,81 @@ func newGemma4(r *reader) Model {
 		m.projectNorm = m.Weight("per_layer_proj_norm.weight", graph.Split{}, m.perLayer)
 	}
 	for i := range m.Layers {
-		if !windowed[i] && full.Factors == nil {
-			full.Factors = m.Weight("rope_freqs.weight", graph.Split{}, m.HeadDim/2)
-		}
-		l := gemma4Layer{norm: m.Weight(name(i, "attn_norm.weight"), graph.Split{}, m.Dim)}
-		a := gemma4Attention{rope: full, kvHeads: kvHeads[i], hd: hd[windowed[i]]}
-		if windowed[i] {
-			a.rope = near
-		}
-		if i < own {
-			a.heads = &graph.Cut{Name: "heads", Units: m.Heads}
-			a.cache = m.state(&graph.State{Layer: i, KVHeads: kvHeads[i], KVDim: a.hd})
-			if windowed[i] {
-				a.cache.Window = window
-			}
-		} else {
-			source := &m.layers[from[windowed[i]]].attn
-			a.cache, a.kvHeads, a.heads = source.cache, source.kvHeads, source.heads
-		}
-		m.declareAttention(i, &a, i < own)
-		l.attn = a
-		l.postNorm = m.Weight(name(i, "post_attention_norm.weight"), graph.Split{}, m.Dim)
-		l.ffnNorm = m.Weight(name(i, "ffn_norm.weight"), graph.Split{}, m.Dim)
-		l.ffn = m.swiglu(i, ff[i], "")
-		l.ffn.act = graph.GELU
-		if moe != nil {
-			l.moe = m.declareExperts(i, *moe)
-		}
-		l.ffnPostNorm = m.Weight(name(i, "post_ffw_norm.weight"), graph.Split{}, m.Dim)
-		if m.perLayer > 0 {
-			l.gate = m.Weight(name(i, "inp_gate.weight"), graph.Split{}, m.Dim, m.perLayer)
-			l.proj = m.Weight(name(i, "proj.weight"), graph.Split{}, m.perLayer, m.Dim)
-			l.embedPostNorm = m.Weight(name(i, "post_norm.weight"), graph.Split{}, m.Dim)
-		}
-		l.scale = m.Optional(nil, name(i, "layer_output_scale.weight"), graph.Split{}, 1)
-		m.layers = append(m.layers, l)
+		m.declareLayer(i, &p)
 	}
 	return m
+}
+
+func (r *reader) gemma4() gemma4Params {
+	full := r.rope(r.hyp.HeadDim, true)
+	p := gemma4Params{full: full, window: r.count("attention.sliding_window", 1, 1<<30), windowed: r.windows(6),
+		near: &graph.Rope{Neox: true, Scaling: graph.ScalingNone, Factor: 1, Dims: r.countOr("rope.dimension_count_swa", 2, 1<<12, full.Dims),
+			Base: r.number("rope.freq_base_swa", 1, 1e12, 10000)},
+		hd:      map[bool]int{false: r.hyp.HeadDim, true: r.countOr("attention.key_length_swa", 1, 1<<12, r.hyp.HeadDim)},
+		kvHeads: r.perLayer("attention.head_count_kv", 1, 1<<12, r.hyp.Heads), ff: r.perLayer("feed_forward_length", 1, 1<<20, 0),
+		own: r.hyp.Layers - r.countOr("attention.shared_kv_layers", 0, r.hyp.Layers-1, 0)}
+	r.needFF()
+	near := p.hd[true]
+	if v := r.countOr("attention.value_length_swa", 1, 1<<12, near); v != near {
+		r.fail("%s.attention.value_length_swa is %d, expected the key length %d", r.arch, v, near)
+	}
+	if p.near.Dims%2 != 0 || p.near.Dims > near {
+		r.fail("%s.rope.dimension_count_swa is %d, expected an even number up to the head's %d", r.arch, p.near.Dims, near)
+	}
+	for i, n := range p.kvHeads {
+		if r.hyp.Heads%n != 0 {
+			r.fail("%s.attention.head_count %d is not a multiple of layer %d's head_count_kv %d", r.arch, r.hyp.Heads, i, n)
+			break
+		}
+	}
+	p.source = map[bool]int{false: p.own - 1, true: p.own - 2}
+	if p.own < r.hyp.Layers && (p.own < 2 || p.windowed[p.own-1] || !p.windowed[p.own-2]) {
+		r.fail("%s.attention.shared_kv_layers leaves %d layers, of which the last two are not a windowed and a full one", r.arch, p.own)
+	}
+	if r.countOr("expert_count", 0, 1<<14, 0) > 0 {
+		moe := r.moe()
+		p.moe = &moe
+	}
+	return p
+}
+
+func (m *gemma4) declareLayer(i int, p *gemma4Params) {
+	windowed := p.windowed[i]
+	if !windowed && p.full.Factors == nil {
+		p.full.Factors = m.Weight("rope_freqs.weight", graph.Split{}, m.HeadDim/2)
+	}
+	l := gemma4Layer{norm: m.Weight(name(i, "attn_norm.weight"), graph.Split{}, m.Dim)}
+	a := &l.attn
+	*a = gemma4Attention{rope: p.full, kvHeads: p.kvHeads[i], hd: p.hd[windowed]}
+	if windowed {
+		a.rope = p.near
+	}
+	if i < p.own {
+		a.heads = &graph.Cut{Name: "heads", Units: m.Heads}
+		a.cache = m.state(&graph.State{Layer: i, KVHeads: p.kvHeads[i], KVDim: a.hd})
+		if windowed {
+			a.cache.Window = p.window
+		}
+	} else {
+		source := &m.layers[p.source[windowed]].attn
+		a.cache, a.kvHeads, a.heads = source.cache, source.kvHeads, source.heads
+	}
+	m.declareAttention(i, a, i < p.own)
+	l.postNorm = m.Weight(name(i, "post_attention_norm.weight"), graph.Split{}, m.Dim)
+	l.ffnNorm = m.Weight(name(i, "ffn_norm.weight"), graph.Split{}, m.Dim)
+	l.ffn = m.swiglu(i, p.ff[i], "")
+	l.ffn.act = graph.GELU
+	if p.moe != nil {
+		l.moe = m.declareExperts(i, *p.moe)
+	}
+	l.ffnPostNorm = m.Weight(name(i, "post_ffw_norm.weight"), graph.Split{}, m.Dim)
+	if m.perLayer > 0 {
+		l.gate = m.Weight(name(i, "inp_gate.weight"), graph.Split{}, m.Dim, m.perLayer)
+		l.proj = m.Weight(name(i, "proj.weight"), graph.Split{}, m.perLayer, m.Dim)
+		l.embedPostNorm = m.Weight(name(i, "post_norm.weight"), graph.Split{}, m.Dim)
+	}
+	l.scale = m.Optional(nil, name(i, "layer_output_scale.weight"), graph.Split{}, 1)
+	m.layers = append(m.layers, l)
 }
 
 func (m *gemma4) declareAttention(i int, a *gemma4Attention, own bool) {

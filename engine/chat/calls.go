@@ -48,6 +48,8 @@ func detectCalls(source string) callFormat {
 		return wrappedCalls{"<TOOLCALL>", "</TOOLCALL>"}
 	case has("<|START_ACTION|>"):
 		return wrappedCalls{"<|START_ACTION|>", "<|END_ACTION|>"}
+	case has(gemmaOpen):
+		return gemmaCalls{}
 	case has("<minimax:tool_call>"):
 		return invokeCalls{}
 	case has("<|tool_call_begin|>") && has("<|tool_call_argument_begin|>"):

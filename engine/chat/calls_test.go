@@ -52,6 +52,7 @@ const (
 	gptSource     = `<|channel|>analysis`
 	kimiSource    = `<|tool_calls_section_begin|><|tool_call_begin|>{id}<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|> </think>`
 	seekSource    = `<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>{name}<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜> </think>`
+	gemmaSource   = `<|channel>thought <|tool_call>call:name{}<tool_call|>`
 	miniSource    = `<minimax:tool_call><invoke name="n"><parameter name="k">v</parameter></invoke></minimax:tool_call> </think>`
 )
 
@@ -112,6 +113,13 @@ func TestToolCalls(t *testing.T) {
 			`thought "" text "" weather({"city":"Wien"})`},
 		{"minimax", miniSource, "Wait.\n<minimax:tool_call>\n<invoke name=\"weather\">\n<parameter name=\"city\">Lima</parameter>\n<parameter name=\"days\">2</parameter>\n</invoke>\n<invoke name=\"run_code\">\n<parameter name=\"code\">a </parameter> b</parameter>\n</invoke>\n</minimax:tool_call>",
 			`thought "" text "Wait." weather({"city":"Lima","days":2}) run_code({"code":"a </parameter> b"})`},
+		{"gemma", gemmaSource, "<|channel>thought\nhm\n<channel|>Now.<|tool_call>call:weather{city:<|\"|>Graz {1}, \"A\"<|\"|>,days:3,tags:[<|\"|>a<|\"|>,2,{deep:true,<|\"|>k<|\"|>:[]}]}<tool_call|><|tool_call>call:run_code{}<tool_call|>",
+			`thought "hm" text "Now." weather({"city":"Graz {1}, \"A\"","days":3,"tags":["a",2,{"deep":true,"k":[]}]}) run_code({})`},
+		{"gemma, by the schema", gemmaSource, "<|tool_call>call:weather{city:12,days: 4 ,at:None,other:far away}<tool_call|>", `thought "" text "" weather({"city":"12","days":4,"at":null,"other":"far away"})`},
+		{"gemma, last mark missing", gemmaSource, "<|tool_call>call:weather{days:1}", `thought "" text "" weather({"days":1})`},
+		{"gemma, call ends the thought", gemmaSource, "<|channel>thought\nI ask.\n<|tool_call>call:weather{}<tool_call|>", `thought "I ask." text "" weather({})`},
+		{"gemma, cut off", gemmaSource, `<|tool_call>call:weather{city:<|"|>Gra`, `thought "" text "<|tool_call>call:weather{city:<|\"|>Gra"`},
+		{"gemma, not a call", gemmaSource, "<|tool_call>weather and <|tool_call>call:weather{,}.", `thought "" text "<|tool_call>weather and <|tool_call>call:weather{,}."`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tmpl := &Template{tags: DetectTags(c.source), calls: detectCalls(c.source)}
@@ -176,9 +184,10 @@ func TestRandomAnswers(t *testing.T) {
 		"<tool_call>{\"name\": \"weather\"}</tool_call>", "<function=weather><parameter=city>x\n</parameter></function>", "[TOOL_CALLS]weather[ARGS]{}",
 		"<|python_tag|>{\"name\": \"weather\"}", "<tool_call>weather<arg_key>a</arg_key><arg_value>1</arg_value></tool_call>",
 		"<|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{}<|tool_call_end|>", "<invoke name=\"weather\"></invoke>",
+		"<|tool_call>", "call:weather{", "<tool_call|>", "<|\"|>", "city:", "<|tool_call>call:weather{city:1}<tool_call|>", "<|channel>thought\n", "<channel|>",
 		"<|channel|>commentary to=functions.weather<|message|>{}<|call|>"}
 	random := rand.New(rand.NewPCG(1, 2))
-	sources := []string{hermesSource, xmlSource, llamaSource, mistralSource, glmSource, kimiSource, seekSource, miniSource, commandSource, gptSource}
+	sources := []string{hermesSource, xmlSource, llamaSource, mistralSource, glmSource, kimiSource, seekSource, miniSource, commandSource, gptSource, gemmaSource}
 	calls := 0
 	for range 20000 {
 		var b strings.Builder
@@ -208,11 +217,12 @@ func FuzzToolCalls(f *testing.F) {
 	f.Add("<tool_call>{\"name\":\"weather\",\"arguments\":{}}</tool_call>", 3, 20)
 	f.Add("<tool_call><function=weather><parameter=city>x</parameter></function></tool_call>", 30, 50)
 	f.Add("[TOOL_CALLS]weather[ARGS]{\"a\":[1]}", 5, 30)
+	f.Add("<|tool_call>call:weather{a:[1,<|\"|>b<|\"|>]}<tool_call|>", 5, 30)
 	f.Add("<|python_tag|>{\"name\":\"weather\",\"parameters\":{}}", 5, 30)
 	f.Fuzz(func(t *testing.T, text string, i, j int) {
 		n := len(text) + 1
 		i, j = (i%n+n)%n, (j%n+n)%n
-		for _, source := range []string{hermesSource, xmlSource, llamaSource, mistralSource, glmSource, kimiSource, seekSource, miniSource} {
+		for _, source := range []string{hermesSource, xmlSource, llamaSource, mistralSource, glmSource, kimiSource, seekSource, miniSource, gemmaSource} {
 			tmpl := &Template{tags: DetectTags(source), calls: detectCalls(source)}
 			whole := show(readAll(tmpl.Reader(Rendered{}, testTools), text))
 			cut := show(readAll(tmpl.Reader(Rendered{}, testTools), text, min(i, j), max(i, j)))

@@ -99,6 +99,11 @@ func load(m Meta) (*Vocab, error) {
 	v.addBOS = r.bool("tokenizer.ggml.add_bos_token", v.addBOS) || alwaysBOS
 	v.addEOS = r.bool("tokenizer.ggml.add_eos_token", v.addEOS)
 	v.addSpacePrefix = r.bool("tokenizer.ggml.add_space_prefix", v.addSpacePrefix)
+	for _, id := range optional(&r, m.Ints, "tokenizer.ggml.suppress_tokens", nil) {
+		if id >= 0 && id < int64(len(v.texts)) {
+			v.suppressed = append(v.suppressed, int32(id))
+		}
+	}
 	loadSpecial(v, &r)
 	v.lazy(enc)
 	return v, r.err

@@ -1,7 +1,10 @@
 package token
 
 import (
+	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -64,5 +67,31 @@ func TestPlainBPE(t *testing.T) {
 				t.Errorf("%v: %s ends an answer: %v", names, text, !ends)
 			}
 		}
+	}
+}
+
+// What llama.cpp (August 2026) made of 100 random texts, BOS first, by a vocabulary of random merges of the same kind: testdata/plain.gguf,
+// which has one tensor so that llama.cpp opens it.
+func TestPlainBPEAsRecorded(t *testing.T) {
+	v := open(t, filepath.Join("testdata", "plain.gguf"))
+	data, err := os.ReadFile(filepath.Join("testdata", "plain.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cases []struct {
+		Text string
+		IDs  []int32
+	}
+	if err := json.Unmarshal(data, &cases); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range cases {
+		bos, _ := v.BOS()
+		if ids := append([]int32{bos}, v.Encode(c.Text, true)...); !slices.Equal(ids, c.IDs) {
+			t.Errorf("%q:\n got %s\nwant %s", c.Text, show(v, ids), show(v, c.IDs))
+		}
+	}
+	if len(cases) != 100 {
+		t.Errorf("%d texts", len(cases))
 	}
 }

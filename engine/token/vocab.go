@@ -41,6 +41,7 @@ type Vocab struct {
 	addBOS, addEOS, addSpacePrefix bool
 	eog                            []int32 // sorted
 	stripAfter                     []int32 // control tokens that swallow the white space after them; sorted
+	suppressed                     []int32
 
 	// What only encoding needs is built when it is first asked for.
 	index   func() *index
@@ -115,6 +116,9 @@ func (v *Vocab) IsEOG(id int32) bool {
 	_, ok := slices.BinarySearch(v.eog, id)
 	return ok
 }
+
+// Suppressed returns tokens that the file says must never be answered, such as the places of pictures. It must not be changed.
+func (v *Vocab) Suppressed() []int32 { return v.suppressed }
 
 // Warm builds what Encode needs. Encode does so on its first call; a program that has other things to load
 // meanwhile calls Warm from a goroutine.
