@@ -63,7 +63,7 @@ func TestEveryInputHoldsItsValue(t *testing.T) {
 		"products": func(v *graph.Value) bool { return v.Name == graph.AttnOut || v.Name == graph.FFNOut },
 		"all":      func(*graph.Value) bool { return true },
 	}
-	for _, name := range arch.Names() {
+	for _, name := range archtest.Names() {
 		for typeName, typ := range map[string]func(*graph.Weight) tensor.Type{"f16": types(tensor.F16), "q8_0": types(tensor.Q8_0), "mixed": mixed} {
 			for kept, keep := range keeps {
 				for _, rows := range [][2]int{{1, 1}, {2, 1}, {3, 3}, {5, 2}} {
@@ -200,7 +200,7 @@ func at(lines []string, i int) string {
 }
 
 func TestEqualGraphsGiveEqualPlans(t *testing.T) {
-	for _, name := range arch.Names() {
+	for _, name := range archtest.Names() {
 		var first string
 		for range 5 {
 			p, err := Make(build(t, name, full), mixed, Options{Rows: 7, Outs: 3, QuantRow: quantRow})
@@ -217,7 +217,7 @@ func TestEqualGraphsGiveEqualPlans(t *testing.T) {
 }
 
 func TestMemoryIsReused(t *testing.T) {
-	for _, name := range arch.Names() {
+	for _, name := range archtest.Names() {
 		g := build(t, name, bare)
 		p, err := Make(g, types(tensor.Q8_0), Options{Rows: 16, Outs: 1, QuantRow: quantRow})
 		if err != nil {

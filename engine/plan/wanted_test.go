@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"ingot/engine/arch"
+	"ingot/engine/arch/archtest"
 	"ingot/engine/graph"
 	"ingot/engine/tensor"
 )
@@ -104,7 +104,7 @@ linear wanted token_embd.weight
 
 // Kept values have all rows, unless the graph itself has them for the wanted ones only.
 func TestKeptValuesHaveAllRows(t *testing.T) {
-	for _, name := range arch.Names() {
+	for _, name := range archtest.Names() {
 		g := build(t, name, full)
 		rows := map[*graph.Value]graph.Rows{}
 		for _, v := range g.Values {

@@ -7,8 +7,10 @@ package archtest
 import (
 	"encoding/binary"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"ingot/engine/arch"
@@ -56,12 +58,27 @@ var params = map[string][]map[string]any{
 	"qwen35moe": {hybrid, experts, {"expert_shared_feed_forward_length": uint32(64)}},
 }
 
-// Meta returns the metadata of a tiny model of an architecture.
+// forms are further models of an architecture, which differ in kind. Their names begin with the architecture's.
+var forms = map[string][]map[string]any{
+	"gemma4 dense": {windowed, {"feed_forward_length": []uint32{96, 64, 64, 128}}},
+	"gemma4 small": {windowed, {"embedding_length_per_layer_input": uint32(32), "attention.shared_kv_layers": uint32(2)}},
+}
+
+// Names lists the architectures, and further forms of some, sorted.
+func Names() []string {
+	return slices.Sorted(slices.Values(slices.AppendSeq(arch.Names(), maps.Keys(forms))))
+}
+
+// Meta returns the metadata of a tiny model of an architecture, or of a form of one.
 func Meta(name string) *gguf.Meta {
+	more, ok := forms[name]
+	if name, _, _ = strings.Cut(name, " "); !ok {
+		more = params[name]
+	}
 	m := gguf.NewMeta()
 	m.Set("general.architecture", name)
 	m.Set("tokenizer.ggml.model", "no_vocab")
-	for _, p := range append([]map[string]any{common}, params[name]...) {
+	for _, p := range append([]map[string]any{common}, more...) {
 		for key, v := range p {
 			m.Set(name+"."+key, v)
 		}
