@@ -22,7 +22,7 @@ struct matmul_args {
 	i64 xstride; // bytes from a row of x to the next, a residual included
 	i64 dstride, addstride;
 	int m, k, rows, residual;
-	int lanes; // mat-vec: lanes that share a row of w, a power of two up to WAVE
+	int lanes; // mat-vec: 2^lanes lanes, up to WAVE, share a row of w
 	int reserved;
 };
 

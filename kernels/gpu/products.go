@@ -56,8 +56,8 @@ func (a Matmul) Launch(c Card, rows int) (Launch, error) {
 		n *= 2
 	}
 	m := vecModule("mat_vec", a.Type, weight, n)
-	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), over(vectors, n)))
-	l := launch(m, fmt.Sprintf("mat_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
+	a.Lanes = lanes(c, int(a.M), steps(a.Type, int(a.K)), over(vectors, n))
+	l := launch(m, fmt.Sprintf("mat_vec_%s_%d", weight, n), over(int(a.M)<<a.Lanes, m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
 	return l, l.fits()
 }
 
@@ -80,15 +80,15 @@ func steps(t Type, k int) int {
 	return k / 32
 }
 
-// lanes chooses how many lanes share a row of so many steps. More lanes make more waves, of which a card needs about four
-// for each of a unit's four schedulers to keep enough reads under way; fewer leave each lane more than one step, so that a
+// lanes chooses how many lanes share a row of so many steps, as a power of two. More lanes make more waves, of which a card needs
+// four for each of a unit's four schedulers to keep enough reads under way; fewer leave each lane more than one step, so that a
 // read can overlap with work, and less to sum up.
-func lanes(c Card, m, steps, times int) int {
-	n := 8
-	for n < c.Wave && (m*times*n/c.Wave < 16*c.Units || steps > 16*n) && steps > n {
-		n *= 2
+func lanes(c Card, m, steps, times int) int32 {
+	bits := int32(3)
+	for 1<<bits < c.Wave && 1<<bits < steps && (m*times<<bits < 16*c.Units*c.Wave || steps > 16<<bits) {
+		bits++
 	}
-	return n
+	return bits
 }
 
 // ExpertsArgs mirror experts_args: Dst[r*Used+s] = W[e] times a row of X, e = IDs[r*Used+s].
@@ -130,8 +130,7 @@ func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
 		n = 2
 	}
 	m := vecModule("experts_vec", a.Type, weight, n)
-	slots := rows * int(a.Used)
-	a.Lanes = int32(lanes(c, int(a.M), steps(a.Type, int(a.K)), slots))
-	l := launch(m, fmt.Sprintf("experts_vec_%s_%d", weight, n), over(int(a.M)*int(a.Lanes), m.Threads()), slots, 1, &a.ExpertsArgs)
+	a.Lanes = lanes(c, int(a.M), steps(a.Type, int(a.K)), rows*int(a.Used))
+	l := launch(m, fmt.Sprintf("experts_vec_%s_%d", weight, n), over(int(a.M)<<a.Lanes, m.Threads()), int(a.Used), rows, &a.ExpertsArgs)
 	return []Launch{l}, l.fits()
 }
