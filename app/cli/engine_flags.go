@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"flag"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"ingot/engine"
 )
@@ -13,7 +18,11 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
 	cacheFlags(fs, &o.CacheK, &o.CacheV)
 	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
-	fs.Var((*count)(&o.TPS), "tps", "`lanes` a stage; 0: all cards in one stage")
+	fs.Var((*wordList)(&o.Cards), "cards", "`list` of cards, such as hip:0,hip:1; cpu:0,cpu:1 are halves of the processor, 4xcpu quarters")
+	fs.Var((*count)(&o.TPS), "tps", "`lanes` a stage; 0: all cards in one stage. A CPU alone is cut into as many")
+	fs.Var((*proportions)(&o.Shares), "ts", "`proportions` of the cards, such as 3,1")
+	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
+	fs.Var((*wordList)(&o.Moves), "ot", "`PATTERN=CARD`,...: operations that read a tensor whose name matches run on that card")
 	fs.Var(&choice{&o.Split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
 }
 
@@ -28,4 +37,49 @@ func cacheFlags(fs *flag.FlagSet, keys, values *string) {
 		fs.Var(v, part.short, usage)
 		fs.Var(v, part.long, usage)
 	}
+}
+
+// proportions is a flag that takes numbers above 0, by commas.
+type proportions []float64
+
+func (p *proportions) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]float64(*p)), " ", ","), "[]")
+}
+
+func (p *proportions) Set(s string) error {
+	for _, word := range strings.Split(s, ",") {
+		n, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(n > 0) || math.IsInf(n, 0) {
+			return errors.New("expected numbers above 0, such as 3,1")
+		}
+		*p = append(*p, n)
+	}
+	return nil
+}
+
+// layers is a flag that takes a number of layers; not given or "all": all of them.
+type layers struct{ p **int }
+
+func (l *layers) String() string {
+	if l.p == nil || *l.p == nil {
+		return "all"
+	}
+	return strconv.Itoa(**l.p)
+}
+
+func (l *layers) Set(s string) error {
+	if s == "all" {
+		*l.p = nil
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("expected a number of layers")
+	}
+	if n < 0 { // as scripts for other programs say it
+		*l.p = nil
+		return nil
+	}
+	*l.p = &n
+	return nil
 }
