@@ -18,12 +18,17 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
 	cacheFlags(fs, &o.CacheK, &o.CacheV)
 	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
-	fs.Var((*wordList)(&o.Cards), "cards", "`list` of cards, such as hip:0,hip:1; cpu:0,cpu:1 are halves of the processor, 4xcpu quarters")
-	fs.Var((*count)(&o.TPS), "tps", "`lanes` a stage; 0: all cards in one stage. A CPU alone is cut into as many")
-	fs.Var((*proportions)(&o.Shares), "ts", "`proportions` of the cards, such as 3,1")
+	cardFlags(fs, &o.Cards, &o.Moves, &o.TPS, &o.Split, &o.Shares)
 	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
-	fs.Var((*wordList)(&o.Moves), "ot", "`PATTERN=CARD`,...: operations that read a tensor whose name matches run on that card")
-	fs.Var(&choice{&o.Split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
+}
+
+// cardFlags adds the options for what a model runs on.
+func cardFlags(fs *flag.FlagSet, cards, moves *[]string, tps *int, split *string, shares *[]float64) {
+	fs.Var((*wordList)(cards), "cards", "`list` of cards, such as hip:0,hip:1; cpu:0,cpu:1 are halves of the processor, 4xcpu quarters")
+	fs.Var((*count)(tps), "tps", "`lanes` a stage; 0: all cards in one stage. A CPU alone is cut into as many")
+	fs.Var((*proportions)(shares), "ts", "`proportions` of the cards, such as 3,1")
+	fs.Var((*wordList)(moves), "ot", "`PATTERN=CARD`,...: operations that read a tensor whose name matches run on that card")
+	fs.Var(&choice{split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
 }
 
 // cacheFlags adds the options for the types of the KV cache.

