@@ -153,7 +153,7 @@ func talk(t testing.TB, r *exec.Runner) (all [][]float32) {
 }
 
 func TestEveryTopologyAnswersAlike(t *testing.T) {
-	for _, name := range arch.Names() {
+	for _, name := range archtest.Names() {
 		for _, typ := range []tensor.Type{tensor.F16, tensor.Q8_0} {
 			m := tiny(t, name, typ, typ == tensor.Q8_0)
 			one, _ := m.open(t, layout{}, 1, true)
