@@ -107,10 +107,9 @@ func fileInfo(f *gguf.File, path string) Info {
 // describe completes e.info, which start began.
 func (e *Engine) describe(path string) {
 	i := fileInfo(e.file, path)
-	i.Context, i.Slots, i.Threads, i.Level = e.info.Context, e.info.Slots, e.info.Threads, e.info.Level
+	i.Context, i.Slots, i.Threads, i.Level, i.Topology = e.info.Context, e.info.Slots, e.info.Threads, e.info.Level, e.info.Topology
 	i.Layers = e.model.Layers
 	i.CanThink = e.template != nil && e.template.CanThink()
-	i.Topology = "1 stage x 1 lane: cpu"
 	e.info = i
 }
 
@@ -120,13 +119,13 @@ func (e *Engine) Info() Info { return e.info }
 // Status is the engine's present state; it may be called at any time from any goroutine.
 func (e *Engine) Status() Status {
 	st := e.sched.State()
-	ci := e.card.Info()
 	s := Status{Prefill: st.Prefill, Decode: st.Decode, Context: e.info.Context, Requests: st.Answered, Generated: st.Tokens}
 	for i, slot := range st.Slots {
 		s.Slots = append(s.Slots, Slot{ID: i, Busy: slot.Busy, Used: slot.Used, Context: e.info.Context})
 		s.ContextUsed = max(s.ContextUsed, slot.Used)
 	}
-	for _, m := range e.sched.Memory() {
+	for i, m := range e.sched.Memory() {
+		ci := e.cards[i].Info()
 		s.Cards = append(s.Cards, Card{Name: ci.Name, Description: ci.Description, Total: ci.Total, Free: ci.Free, Used: m.Total(), Load: -1,
 			Parts: map[string]int64{"weights": m.Weights, "cache": m.Cache, "state": m.State, "scratch": m.Scratch}})
 	}

@@ -29,15 +29,27 @@ var (
 
 // Options says how a model is opened. The zero value works: one lane on the CPU, all cores.
 type Options struct {
-	Threads  int      // 0: one a physical core
-	Context  int      // tokens a slot can hold; 0: what the file says, at most 4096. Memory grows with it.
-	Slots    int      // sequences at once; 0: 1. Each has its own context.
-	UBatch   int      // rows a program takes; 0: 512
-	Level    string   // generic, avx2, avx512 ...; "": INGOT_CPU, else the best this machine has
-	NoRepack bool     // read weights where the file is mapped: starts sooner, runs more slowly
-	Cards    []string // names from Devices; nil: the CPU
-	TPS      int      // lanes a stage (-tps); 0: all cards in one stage
-	Split    string   // "", "none", "layer", "tensor" (-sm)
+	Threads  int    // 0: one a physical core
+	Context  int    // tokens a slot can hold; 0: what the file says, at most 4096. Memory grows with it.
+	Slots    int    // sequences at once; 0: 1. Each has its own context.
+	UBatch   int    // rows a program takes; 0: 512
+	Level    string // generic, avx2, avx512 ...; "": INGOT_CPU, else the best this machine has
+	NoRepack bool   // read weights where the file is mapped: starts sooner, runs more slowly
+	// Cards are names from Devices; nil: the CPU. "cpu:0", "cpu:1" and so on are parts of the processor, of equal size;
+	// "4xcpu" stands for four of them.
+	Cards []string
+	// TPS is how many cards share each layer, as lanes of a stage (-tps); 0: all of them. The number of cards is a multiple
+	// of it, but that a CPU alone is cut into as many lanes.
+	TPS   int
+	Split string // "none": the first card alone; "layer": each card some layers; "tensor", "": lanes (-sm)
+	// Shares are the proportions of the cards (-ts), one each; nil: by their speeds.
+	Shares []float64
+	// Layers is how many of the last layers the cards get, where the head counts as one; the others stay on the CPU (-ngl).
+	// Nil: all.
+	Layers *int
+	// Moves are operations that run elsewhere, "PATTERN=CARD" each: those that read a tensor whose name matches the regular
+	// expression (-ot).
+	Moves []string
 	// CacheK and CacheV are the types of keys and of values: "f16", "bf16", "q8_0", "q4_0" or "f32"; "": f16. q8_0 takes 0.53 of
 	// f16's memory at a small loss, q4_0 0.28 at one that can be seen. Both need heads of a multiple of 32 values.
 	CacheK, CacheV string

@@ -31,7 +31,7 @@ func (o *Options) watched(v *graph.Value) bool {
 // hooked shows a plan's kept values to a hook after each run.
 type hooked struct {
 	run  *exec.Runner
-	kept []plan.Kept
+	kept []plan.KeptAt
 	call func(Activation)
 	pos  []int
 	rows [][]float32
@@ -60,16 +60,16 @@ func (h *hooked) ran(b *device.Batch) {
 }
 
 // add appends row r, of the token at a position.
-func (h *hooked) add(k *plan.Kept, r, pos int) {
+func (h *hooked) add(k *plan.KeptAt, r, pos int) {
 	cols := k.Value.Cols * k.Value.Times // the experts of a token lie together
 	at := plan.Loc{Off: k.At.Off, Stride: cols, Heads: 1, Dim: cols, Gap: cols}
 	h.pos = append(h.pos, pos)
 	if !k.Value.Index {
-		h.rows = append(h.rows, h.run.Value(at, r))
+		h.rows = append(h.rows, h.run.Value(k.Stage, at, r))
 		return
 	}
 	var row []float32
-	for _, n := range h.run.Indices(at, r) {
+	for _, n := range h.run.Indices(k.Stage, at, r) {
 		row = append(row, float32(n))
 	}
 	h.rows = append(h.rows, row)

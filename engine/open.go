@@ -22,7 +22,7 @@ type Engine struct {
 	vocab    *token.Vocab
 	template *chat.Template // nil without one
 	model    *arch.Hyper
-	card     device.Card
+	cards    []device.Card // a lane's, in the order of Runner.Memory
 	run      *exec.Runner
 	sched    *sched.Scheduler
 	info     Info

@@ -53,13 +53,8 @@ func (o *Options) check() error {
 	if _, err := cacheType("CacheV", o.CacheV); err != nil {
 		return err
 	}
-	for _, c := range o.Cards {
-		if c != "cpu" {
-			return fmt.Errorf("%w: there is no card %q here, only the cpu", ErrBadRequest, c)
-		}
-	}
-	if len(o.Cards) > 1 || o.TPS > 1 {
-		return fmt.Errorf("%w: this build runs a model on the CPU as one lane", ErrBadRequest)
+	if o.TPS < 0 || o.TPS > maxLanes {
+		return fmt.Errorf("%w: Options.TPS is %d, expected 0 to %d", ErrBadRequest, o.TPS, maxLanes)
 	}
 	return nil
 }
@@ -81,57 +76,94 @@ func cacheType(field, name string) (tensor.Type, error) {
 	return 0, fmt.Errorf("%w: Options.%s is %q, expected f16, bf16, q8_0, q4_0 or f32", ErrBadRequest, field, name)
 }
 
-// start plans the model for the card, loads the lane and starts the scheduler.
+// start plans the model for the cards, loads the lanes and starts the scheduler.
 func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) error {
 	h := e.model
 	level := o.Level
 	if level == "" {
 		level = os.Getenv("INGOT_CPU")
 	}
-	card, err := device.NewCPU(o.Threads, level)
+	host, err := device.NewCPU(o.Threads, level)
+	if err != nil {
+		return err
+	}
+	cards, err := deal(&o, host)
 	if err != nil {
 		return err
 	}
 	slots, cells := or(o.Slots, defaultSlots), or(o.Context, min(h.TrainContext, defaultContext))
 	rows := max(min(or(o.UBatch, defaultUBatch), cells), slots)
 	outs := min(slots+spareOuts, rows)
-
-	b := graph.NewBuilder()
-	model.Forward(b)
-	po := plan.Options{Rows: rows, Outs: outs, QuantRow: card.QuantRow}
-	if o.Hook != nil {
-		po.Keep = o.watched
-	}
-	p, err := plan.Make(b.Graph(), func(w *graph.Weight) tensor.Type { return weights[w.ID].Type }, po)
-	if err != nil {
-		return err
-	}
 	planes := planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots))
 	keys, _ := cacheType("CacheK", o.CacheK) // checked before
 	values, _ := cacheType("CacheV", o.CacheV)
-	lanes, err := device.Load([]device.Card{card}, []device.Spec{{Plan: p, Weights: weights, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
-		Repack: !o.NoRepack, Progress: o.Progress, Release: e.file.Release, Profile: o.Profile}})
+	keep := plan.Storage{Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values}
+
+	b := graph.NewBuilder()
+	model.Forward(b)
+	po := plan.Options{Rows: rows, Outs: outs}
+	if o.Hook != nil {
+		po.Keep = o.watched
+	}
+	top, err := plan.Divide(b.Graph(), func(w *graph.Weight) tensor.Type { return weights[w.ID].Type }, po, cards.spread(&o, keep))
 	if err != nil {
+		return fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	spec := device.Spec{Weights: weights, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
+		Repack: !o.NoRepack, Release: e.file.Release, Profile: o.Profile}
+	if e.run, err = e.load(top, cards, spec, o.Progress); err != nil {
 		return err
 	}
-	e.card = card
-	e.run = exec.New(lanes...)
 	so := sched.Options{Rows: rows, Outs: outs, Interval: max(interval, rows)}
 	if o.Hook != nil {
-		so.Ran = (&hooked{run: e.run, kept: p.Kept, call: o.Hook}).ran
+		so.Ran = (&hooked{run: e.run, kept: top.Kept(), call: o.Hook}).ran
+	} else {
+		so.Rows = max(min(rows*len(top.Stages), cells), rows) // a piece for every stage
 	}
 	e.sched = sched.New(e.run, cache.New(slots, cells, planes), so)
-	ci := card.Info()
-	e.info.Context, e.info.Slots, e.info.Threads, e.info.Level = cells, slots, ci.Threads, ci.Level
+	ci := host.Info()
+	e.info.Context, e.info.Slots, e.info.Threads, e.info.Level, e.info.Topology = cells, slots, ci.Threads, ci.Level, top.Short()
 	return nil
+}
+
+// load loads the stages in order. What was loaded is freed where one fails.
+func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, progress func(float64)) (*exec.Runner, error) {
+	var stages []exec.Stage
+	for i, s := range top.Stages {
+		var st exec.Stage
+		var on []device.Card
+		var specs []device.Spec
+		for _, l := range s.Lanes {
+			spec := spec
+			spec.Plan = l.Plan
+			if progress != nil {
+				spec.Progress = func(done float64) { progress((float64(i) + done) / float64(len(top.Stages))) }
+			}
+			on, specs = append(on, cards.cards[l.Card.Name]), append(specs, spec)
+			st.Plans, st.Cards = append(st.Plans, l.Plan), append(st.Cards, l.Card.Name)
+		}
+		var err error
+		if st.Lanes, err = device.Load(on, specs); err != nil {
+			for _, s := range stages {
+				for _, l := range s.Lanes {
+					l.Close()
+				}
+			}
+			return nil, err
+		}
+		stages = append(stages, st)
+		e.cards = append(e.cards, on...)
+	}
+	return exec.New(stages...), nil
 }
 
 // planesFor is how many recurrent states there is memory for: two a slot, and snapshots within the budget.
 func planesFor(states []*graph.State, slots int, budget int64) int {
+	one := plan.Storage{Planes: 1}
 	var plane int64
 	for _, s := range states {
 		if s.Recurrent() {
-			plane += device.PlaneBytes(s)
+			plane += one.Bytes(s)
 		}
 	}
 	if plane == 0 {

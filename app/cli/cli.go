@@ -59,6 +59,7 @@ func init() { // not a literal: flags, which the commands call, looks their usag
 		{"add", "PATH|USER/REPO:QUANT...", "add files, folders, or models of other programs' stores to the library", runAdd},
 		{"remove", "NAME...", "take models out of the library; their files stay", runRemove},
 		{"show", "MODEL", "show what a model's file says, and whether it fits this machine", runShow},
+		{"plan", "MODEL --cards 8xMI50", "predict memory and speed of a model on cards, which need not be here", runPlan},
 		{"devices", "", "list the devices that models can run on", runDevices},
 		{"bench", "-m MODEL", "measure how fast a model reads prompts and writes answers", runBench},
 		{"tokenize", "-m FILE", "print the token ids of the text on standard input", runTokenize},

@@ -1,7 +1,12 @@
 package cli
 
 import (
+	"errors"
 	"flag"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
 
 	"ingot/engine"
 )
@@ -13,8 +18,17 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
 	cacheFlags(fs, &o.CacheK, &o.CacheV)
 	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
-	fs.Var((*count)(&o.TPS), "tps", "`lanes` a stage; 0: all cards in one stage")
-	fs.Var(&choice{&o.Split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
+	cardFlags(fs, &o.Cards, &o.Moves, &o.TPS, &o.Split, &o.Shares)
+	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
+}
+
+// cardFlags adds the options for what a model runs on.
+func cardFlags(fs *flag.FlagSet, cards, moves *[]string, tps *int, split *string, shares *[]float64) {
+	fs.Var((*wordList)(cards), "cards", "`list` of cards, such as hip:0,hip:1; cpu:0,cpu:1 are halves of the processor, 4xcpu quarters")
+	fs.Var((*count)(tps), "tps", "`lanes` a stage; 0: all cards in one stage. A CPU alone is cut into as many")
+	fs.Var((*proportions)(shares), "ts", "`proportions` of the cards, such as 3,1")
+	fs.Var((*wordList)(moves), "ot", "`PATTERN=CARD`,...: operations that read a tensor whose name matches run on that card")
+	fs.Var(&choice{split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
 }
 
 // cacheFlags adds the options for the types of the KV cache.
@@ -28,4 +42,49 @@ func cacheFlags(fs *flag.FlagSet, keys, values *string) {
 		fs.Var(v, part.short, usage)
 		fs.Var(v, part.long, usage)
 	}
+}
+
+// proportions is a flag that takes numbers above 0, by commas.
+type proportions []float64
+
+func (p *proportions) String() string {
+	return strings.Trim(strings.ReplaceAll(fmt.Sprint([]float64(*p)), " ", ","), "[]")
+}
+
+func (p *proportions) Set(s string) error {
+	for _, word := range strings.Split(s, ",") {
+		n, err := strconv.ParseFloat(word, 64)
+		if err != nil || !(n > 0) || math.IsInf(n, 0) {
+			return errors.New("expected numbers above 0, such as 3,1")
+		}
+		*p = append(*p, n)
+	}
+	return nil
+}
+
+// layers is a flag that takes a number of layers; not given or "all": all of them.
+type layers struct{ p **int }
+
+func (l *layers) String() string {
+	if l.p == nil || *l.p == nil {
+		return "all"
+	}
+	return strconv.Itoa(**l.p)
+}
+
+func (l *layers) Set(s string) error {
+	if s == "all" {
+		*l.p = nil
+		return nil
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil {
+		return errors.New("expected a number of layers")
+	}
+	if n < 0 { // as scripts for other programs say it
+		*l.p = nil
+		return nil
+	}
+	*l.p = &n
+	return nil
 }

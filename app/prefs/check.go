@@ -129,11 +129,11 @@ func between(what string, v, lo, hi float64) string {
 
 // lanes holds the rule of -tps: the cards are cut into stages of TPS lanes, without a rest.
 func lanes(s *Settings) string {
-	t, n := s.Engine.TPS, max(1, len(s.Engine.Cards))
+	t, n := s.Engine.TPS, len(s.Engine.Cards)
 	if text := whole("-tps", t, 0, 64); text != "" {
 		return text
 	}
-	if t > 0 && n%t != 0 {
+	if t > 0 && n > 1 && n%t != 0 { // a processor alone is cut into any number
 		return fmt.Sprintf("-tps %d does not divide the %d cards chosen.", t, n)
 	}
 	return ""

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
 
+	"ingot/app/window/cards"
 	"ingot/app/window/chat"
 	"ingot/app/window/library"
 	"ingot/app/window/live"
@@ -39,6 +41,11 @@ func demo(what string) {
 	}
 	if has("gpus") {
 		f.gpus()
+	}
+	if has("noroom") {
+		f.plan.Ways[2].Fits, f.plan.Ways[2].Fullest, f.plan.Fitting = false, 35<<30, 8192
+		f.state.Phase, f.state.NoRoom, f.state.Stages = live.Failed, true, nil
+		f.state.Problem = "hip:1 has 30012 MiB free and the cache of the model would take 3188 MiB too many."
 	}
 	if has("none") {
 		f.models = nil
@@ -134,6 +141,23 @@ func (f *fake) gpus() {
 		f.machine.Cards = append(f.machine.Cards, settings.Card{Name: name, Description: "AMD Instinct MI50 32 GB"})
 	}
 	f.state.Stages = [][]live.Lane{{{Card: "hip:0", Layers: "0–31"}, {Card: "hip:1"}}, {{Card: "hip:2", Layers: "32–63"}, {Card: "hip:3"}}}
+	share := func(n int, layers ...string) (stages [][]cards.Share) {
+		for _, l := range layers {
+			var lanes []cards.Share
+			for range n {
+				lanes = append(lanes, cards.Share{Card: fmt.Sprint("hip:", len(stages)*n+len(lanes)), Layers: l, Bytes: 72 << 30 / int64(n*len(layers)), Memory: 32 << 30})
+			}
+			stages = append(stages, lanes)
+		}
+		return stages
+	}
+	const room = 32 << 30
+	f.plan = cards.Plan{Name: "Qwen3.5 4B", Repack: true, Context: 32768, Ways: []cards.Way{
+		{Split: "none", Stages: share(1, "0–63"), Decode: 19.5, Prefill: 300, Fullest: 72 << 30, Room: room},
+		{Split: "layer", Stages: share(1, "0–15", "16–31", "32–47", "48–63"), Decode: 19.4, Prefill: 690, Fullest: 19 << 30, Room: room, Fits: true},
+		{Split: "tensor", TPS: 2, Stages: share(2, "0–31", "32–63"), Decode: 31.5, Prefill: 790, OtherDecode: 31.5, OtherPrefill: 640, Fullest: 18 << 30, Room: room, Fits: true, InUse: true},
+		{Split: "tensor", TPS: 4, Stages: share(4, "0–63"), Decode: 47.6, Prefill: 731, Fullest: 18 << 30, Room: room, Fits: true, Best: true},
+	}}
 }
 
 // long adds a conversation of n messages.

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"ingot/app/window/cards"
 	"ingot/app/window/chat"
 	"ingot/app/window/library"
 	"ingot/app/window/live"
@@ -32,6 +33,8 @@ type fake struct {
 	server   server.State
 	serverFn []func()
 	values   settings.Values
+	plan     cards.Plan
+	used     []string // ways that were chosen
 	machine  settings.Machine
 
 	answer   string        // what the engine says
@@ -58,7 +61,7 @@ func newFake() *fake {
 func (f *fake) deps() Deps {
 	return Deps{
 		Engine: f, Conversations: fakeChats{f}, Answers: f, Models: fakePicks{f}, Library: fakeLibrary{f}, Server: fakeServer{f},
-		Settings: fakeSettings{f}, Version: "0.1",
+		Settings: fakeSettings{f}, Planner: fakePlanner{f}, Version: "0.1",
 	}
 }
 
@@ -483,5 +486,36 @@ func (f fakeSettings) Save(_ context.Context, v settings.Values) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.values = v
+	return nil
+}
+
+// Predictions.
+
+// ways is the layouts that were chosen.
+func (f *fake) ways() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.used)
+}
+
+type fakePlanner struct{ *fake }
+
+func (f fakePlanner) Plan(context.Context) (cards.Plan, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.plan
+	p.Ways = slices.Clone(p.Ways)
+	return p, nil
+}
+
+func (f fakePlanner) Use(_ context.Context, w cards.Way, repack bool, tokens int) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.used = append(f.used, fmt.Sprintf("%s%d %v %d", w.Split, w.TPS, repack, tokens))
+	for i := range f.plan.Ways {
+		v := &f.plan.Ways[i]
+		v.InUse = v.Split == w.Split && v.TPS == w.TPS
+	}
+	f.plan.Repack = repack
 	return nil
 }

@@ -37,6 +37,7 @@ type Deps struct {
 	Library       library.Models
 	Server        server.Endpoint
 	Settings      settings.Store
+	Planner       cards.Planner
 	Reasoning     func() chat.Reasoning // what new conversations start with; nil: auto
 	Theme         theme.Mode            // at start; "": as the system
 	Version       string
@@ -142,9 +143,13 @@ func (w *Window) engineChanged(st live.State) {
 		if text == "" {
 			text = words.T().EngineGone
 		}
-		w.notice.Say(text, words.T().StartEngine, func() {
-			go w.deps.Engine.Start(context.Background(), st.Model) // what goes wrong is in the next state
-		})
+		if st.NoRoom {
+			w.notice.Say(text, words.T().ChooseWay, func() { w.Go(screenCards) })
+		} else {
+			w.notice.Say(text, words.T().StartEngine, func() {
+				go w.deps.Engine.Start(context.Background(), st.Model) // what goes wrong is in the next state
+			})
+		}
 	}
 	w.phase = st.Phase
 	w.strip.show(st)
@@ -223,7 +228,7 @@ func (w *Window) screen(i int) screen {
 			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.do,
 		})
 	case screenCards:
-		w.screens[i] = cards.NewScreen(w.deps.Engine, w.do)
+		w.screens[i] = cards.NewScreen(cards.Deps{Engine: w.deps.Engine, Planner: w.deps.Planner, Notice: w.notice.Say, Do: w.do})
 	case screenServer:
 		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say, Do: w.do})
 	case screenSettings:

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -206,13 +207,16 @@ func (d *deskEngine) changed(st client.State) {
 	case client.Failed:
 		d.stopWatching()
 		d.update(func(s *live.State) {
-			*s = live.State{Phase: live.Failed, Problem: st.Error, Model: s.Model, Name: s.Name, CanThink: s.CanThink, Cards: here()}
+			*s = live.State{Phase: live.Failed, Problem: st.Error, NoRoom: noRoom(st.Error), Model: s.Model, Name: s.Name, CanThink: s.CanThink, Cards: here()}
 		})
 	case client.Stopped:
 		d.stopWatching()
 		d.update(func(s *live.State) { *s = live.State{Model: s.Model, Name: s.Name, Cards: here()} })
 	}
 }
+
+// noRoom tells whether an engine ended because a card has too little memory, which its error names.
+func noRoom(problem string) bool { return strings.Contains(problem, "not enough memory") }
 
 // watch follows speed and memory until the engine is gone.
 func (d *deskEngine) watch() {

@@ -57,7 +57,7 @@ func (h *house) window(ctx context.Context) error {
 	set := p.Get()
 	w := window.New(a, window.Deps{
 		Engine: desk, Conversations: conversations, Answers: conversations, Models: &deskModels{desk}, Library: &deskLibrary{desk: desk},
-		Server: endpoint, Settings: &deskSettings{desk, h.paths.Data}, Theme: theme.Mode(set.Theme), Version: h.version,
+		Server: endpoint, Settings: &deskSettings{desk, h.paths.Data}, Planner: &deskPlanner{desk}, Theme: theme.Mode(set.Theme), Version: h.version,
 		Reasoning: func() chat.Reasoning { return chat.Reasoning(p.Get().Reasoning) },
 		Place:     window.Place{Width: set.Window.Width, Height: set.Window.Height},
 		Remember: func(at window.Place) {

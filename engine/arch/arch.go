@@ -163,7 +163,7 @@ func (h *Hyper) mayHold(name string) {
 
 // embeddings declares the token table, the final norm and the head, which may be tied to the table.
 func (h *Hyper) embeddings() (embed, norm, head *graph.Weight) {
-	embed = h.Weight("token_embd.weight", graph.Split{}, h.Dim, h.Vocab)
+	embed = h.Weight("token_embd.weight", graph.Columns(h.vocabulary()), h.Dim, h.Vocab) // as a head; rows are looked up in all of it
 	norm = h.Weight("output_norm.weight", graph.Split{}, h.Dim)
 	head = h.Optional(embed, "output.weight", graph.Columns(h.vocabulary()), h.Dim, h.Vocab)
 	return embed, norm, head

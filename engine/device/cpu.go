@@ -11,44 +11,17 @@ import (
 	"ingot/kernels/cpu"
 )
 
-// CPU is the processor as a card, or a set of its cores.
-type CPU struct {
-	threads int
-	level   cpu.Level
-}
-
-// NewCPU returns the processor with that many threads (below 1: one a physical core) at an instruction-set level
-// ("": the best there is).
-func NewCPU(threads int, level string) (*CPU, error) {
-	l, err := cpu.ParseLevel(level)
-	if err != nil {
-		return nil, err
-	}
-	if threads < 1 {
-		threads = cpu.Cores()
-	}
-	return &CPU{threads, l}, nil
-}
-
-// Info describes the processor.
-func (c *CPU) Info() Info {
-	total, free := systemMemory()
-	return Info{Name: "cpu", Description: fmt.Sprintf("%s, %d threads, %v", processorName(), c.threads, c.level),
-		Total: total, Free: free, Threads: c.threads, Level: c.level.String()}
-}
-
-// QuantRow is the size of a row in the kernels' activation format.
-func (c *CPU) QuantRow(cols int) int64 { return cpu.QuantizedRow(cols) }
-
 type cpuLane struct {
-	team    *cpu.Team
-	program *cpu.Program
-	batch   *cpu.Batch
-	plan    *plan.Plan
-	arena   *cpu.Memory
-	memory  []*cpu.Memory // all of it, the arena included
-	caches  []kvCache
-	used    Memory
+	card     *CPU
+	team     *cpu.Team
+	exchange *exchange // nil: the lane is alone in its stage
+	program  *cpu.Program
+	batch    *cpu.Batch
+	plan     *plan.Plan
+	arena    *cpu.Memory
+	memory   []*cpu.Memory // all of it, the arena included
+	caches   []kvCache
+	used     Memory
 
 	matrices []region // of products
 
@@ -61,31 +34,20 @@ type kvCache struct {
 	heads, cells, size int // size: bytes of a row
 }
 
-func (c *CPU) load(cards []Card, specs []Spec) ([]Lane, error) {
-	if len(cards) > 1 {
-		return nil, fmt.Errorf("%w: a stage of %d lanes", ErrUnsupported, len(cards))
-	}
-	l, err := c.lane(specs[0])
-	if err != nil {
-		return nil, err
-	}
-	return []Lane{l}, nil
-}
-
 // lane allocates caches and the arena, repacks weights and compiles the plan. Weights that are not repacked are read
 // where they are mapped; the few that kernels need in f32 are copied.
-func (c *CPU) lane(s Spec) (_ *cpuLane, err error) {
+func (c *CPU) lane(s Spec, x *exchange) (_ *cpuLane, err error) {
 	if err := cacheable(&s); err != nil {
 		return nil, err
 	}
 	if err := c.room(&s); err != nil {
 		return nil, err
 	}
-	team, err := newTeam(c.threads)
+	team, err := c.team.take()
 	if err != nil {
 		return nil, err
 	}
-	l := &cpuLane{plan: s.Plan, team: team, program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
+	l := &cpuLane{card: c, plan: s.Plan, team: team, exchange: x, program: cpu.NewProgram(c.level), slots: s.Slots, cells: s.Cells}
 	for _, st := range s.Plan.States {
 		if st.Recurrent() {
 			l.planes = s.Planes
@@ -94,18 +56,17 @@ func (c *CPU) lane(s Spec) (_ *cpuLane, err error) {
 	l.batch = cpu.NewBatch(s.Plan.Options.Rows, s.Slots)
 	defer func() {
 		if err != nil {
+			l.exchange = nil // its lanes were never all there
 			l.Close()
 		}
 	}()
 	b := cpuBuild{lane: l, spec: s, card: c, kv: map[*graph.State]kvPart{}, states: map[*graph.State]statePart{},
-		vectors: map[*graph.Weight]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}, packed: map[*graph.Weight]unsafe.Pointer{}}
+		vectors: map[*graph.Weight]unsafe.Pointer{}, freqs: map[*graph.Rope]rotation{}, matrices: map[*graph.Weight]matrix{}}
 	if err := b.allocate(); err != nil {
 		return nil, err
 	}
-	if s.Repack {
-		if err := b.repack(); err != nil {
-			return nil, err
-		}
+	if err := b.weights(); err != nil {
+		return nil, err
 	}
 	for i := range s.Plan.Steps {
 		if err := b.step(&s.Plan.Steps[i]); err != nil {
@@ -116,26 +77,7 @@ func (c *CPU) lane(s Spec) (_ *cpuLane, err error) {
 	if s.Profile {
 		l.program.Profile(true)
 	}
-	for _, w := range s.Weights {
-		l.used.Weights += int64(len(w.Data))
-	}
 	return l, nil
-}
-
-// newTeam starts threads; the system may have none left.
-func newTeam(threads int) (t *cpu.Team, err error) {
-	defer func() {
-		switch p := recover().(type) {
-		case nil:
-		case error:
-			if err = p; !errors.Is(p, cpu.ErrThreads) {
-				panic(p)
-			}
-		default:
-			panic(p)
-		}
-	}()
-	return cpu.NewTeam(threads), nil
 }
 
 // cacheable refuses a type of the KV cache that the kernels don't have, or whose blocks do not divide a head.
@@ -158,11 +100,12 @@ func cacheable(s *Spec) error {
 // for memory is only taken when it is first written.
 func (c *CPU) room(s *Spec) error {
 	need := float64(s.Plan.Arena) // float: products of hostile sizes don't wrap
+	one := plan.Storage{Slots: 1, Cells: 1, Planes: 1, Keys: s.Keys, Values: s.Values}
 	for _, st := range s.Plan.States {
 		if st.Recurrent() {
-			need += float64(PlaneBytes(st)) * float64(s.Planes)
+			need += float64(one.Bytes(st)) * float64(s.Planes)
 		} else {
-			need += float64(CacheBytes(st, s.Keys, s.Values, 1, 1)) * float64(s.Slots) * float64(s.Cells)
+			need += float64(one.Bytes(st)) * float64(s.Slots) * float64(s.Cells)
 		}
 	}
 	if total, _ := systemMemory(); total > 0 && need > float64(total) {
@@ -174,6 +117,20 @@ func (c *CPU) room(s *Spec) error {
 }
 
 func (l *cpuLane) Run(b *Batch) error {
+	if l.exchange == nil {
+		return l.run(b)
+	}
+	return l.exchange.run(func() error { return l.run(b) })
+}
+
+// Bind binds the calling thread, which will run the lane, to the lane's first core.
+func (l *cpuLane) Bind() {
+	if len(l.card.cores) > 0 {
+		cpu.Pin(l.card.cores[0]) // a refused pin costs speed, not correctness
+	}
+}
+
+func (l *cpuLane) run(b *Batch) error {
 	c := l.batch
 	if len(b.Tokens) > c.MaxRows() || len(b.Seqs) > c.MaxSeqs() || len(b.Outs) > l.plan.Options.Outs || len(b.Outs) > len(b.Tokens) {
 		return fmt.Errorf("batch of %d rows, %d sequences, %d outputs exceeds the plan's %d, %d, %d",
@@ -248,7 +205,10 @@ func (l *cpuLane) CopySlot(from, to, cells int) {
 func (l *cpuLane) Memory() Memory { return l.used }
 
 func (l *cpuLane) Close() {
-	l.team.Close()
+	l.card.team.give()
+	if l.exchange != nil {
+		l.exchange.close()
+	}
 	l.program.Free()
 	l.batch.Free()
 	for _, m := range l.memory {
@@ -264,16 +224,16 @@ type rotation struct {
 
 // cpuBuild turns the steps of a plan into kernel arguments.
 type cpuBuild struct {
-	lane    *cpuLane
-	spec    Spec
-	card    *CPU
-	kv      map[*graph.State]kvPart
-	states  map[*graph.State]statePart
-	scratch unsafe.Pointer // of attention
-	done    unsafe.Pointer // of attention: counters
-	vectors map[*graph.Weight]unsafe.Pointer
-	freqs   map[*graph.Rope]rotation
-	packed  map[*graph.Weight]unsafe.Pointer // repacked weights
+	lane     *cpuLane
+	spec     Spec
+	card     *CPU
+	kv       map[*graph.State]kvPart
+	states   map[*graph.State]statePart
+	scratch  unsafe.Pointer // of attention
+	done     unsafe.Pointer // of attention: counters
+	vectors  map[*graph.Weight]unsafe.Pointer
+	freqs    map[*graph.Rope]rotation
+	matrices map[*graph.Weight]matrix
 }
 
 type kvPart [2]unsafe.Pointer // keys, values
@@ -320,51 +280,34 @@ func (b *cpuBuild) allocate() error {
 		}
 		b.kv[s] = kv
 	}
-	var floats int
-	for _, s := range b.spec.Plan.Steps {
-		if a, ok := s.Op.(graph.Attention); ok {
-			floats = max(floats, cpu.AttentionScratch(a.Heads, a.KVHeads, a.Dim))
-		}
-	}
-	if floats > 0 {
-		m, err := b.alloc("attention scratch", int64(floats)*4*int64(b.card.threads), &used.Scratch)
+	if floats := attentionFloats(b.spec.Plan); floats > 0 {
+		m, err := b.alloc("attention scratch", floats*4*int64(b.card.threads), &used.Scratch)
 		if err != nil {
 			return err
 		}
 		b.scratch = m.Pointer()
-		if m, err = b.alloc("attention scratch", int64(cpu.AttentionShared)*4*int64(b.card.threads), &used.Scratch); err != nil {
+		if m, err = b.alloc("attention scratch", cpu.AttentionShared*4*int64(b.card.threads), &used.Scratch); err != nil {
 			return err
 		}
 		b.done = m.Pointer()
 	}
-	return nil
-}
-
-// CacheBytes is the size of one layer's keys and values.
-func CacheBytes(s *graph.State, keys, values tensor.Type, slots, cells int) int64 {
-	if s.Recurrent() {
-		return 0
+	if x := b.lane.exchange; x != nil {
+		used.Scratch += cpu.ExchangeBytes(x.floats)
 	}
-	row := tensor.RowBytes(keys, s.KVDim) + tensor.RowBytes(values, s.KVDim)
-	return int64(slots) * int64(cells) * int64(s.KVHeads) * int64(row)
-}
-
-// PlaneBytes is the size of one plane of a layer's recurrent state.
-func PlaneBytes(s *graph.State) int64 {
-	conv, delta := s.PlaneFloats()
-	return int64(conv+delta) * 4
+	return nil
 }
 
 func (b *cpuBuild) at(l plan.Loc) unsafe.Pointer { return b.lane.arena.At(l.Off) }
 
-// vector is a weight in f32, copied where it is stored otherwise or not aligned for floats.
+// vector is a weight in f32, copied where it is stored otherwise, not in one piece, or not aligned for floats.
 func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 	if p, ok := b.vectors[w]; ok {
 		return p, nil
 	}
-	d := b.spec.Weights[w.ID]
-	p, t := unsafe.Pointer(unsafe.SliceData(d.Data)), d.Type
-	if t != tensor.F32 || uintptr(p)%4 != 0 {
+	src := b.source(w)
+	data, _ := src.run(0, src.count)
+	p := unsafe.Pointer(unsafe.SliceData(data))
+	if !mappedVector(w, src.typ) || uintptr(p)%4 != 0 {
 		n, err := tensor.Elements(w.Shape)
 		if err != nil {
 			return nil, err
@@ -373,7 +316,11 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := cpu.Dequantize(cpu.Type(t), d.Data, m.Float32s()); err != nil {
+		if data == nil {
+			data = make([]byte, src.count*src.row)
+			src.copy(data, 0, src.count)
+		}
+		if err := cpu.Dequantize(cpu.Type(src.typ), data, m.Float32s()); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
 		p = m.Pointer()

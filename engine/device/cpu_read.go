@@ -4,6 +4,7 @@ import (
 	"time"
 	"unsafe"
 
+	"ingot/engine/graph"
 	"ingot/engine/plan"
 )
 
@@ -25,16 +26,14 @@ func (l *cpuLane) ReadWeights() (bytes int64, took time.Duration) {
 
 // remember lists the matrices of the plan's products, each once.
 func (b *cpuBuild) remember() {
-	seen := map[unsafe.Pointer]bool{}
+	seen := map[*graph.Weight]bool{}
 	for i := range b.spec.Plan.Steps {
 		s := &b.spec.Plan.Steps[i]
-		if !plan.Product(s.Op) {
+		if !plan.Product(s.Op) || seen[s.W[0]] {
 			continue
 		}
-		p, _, _ := b.matrix(s.W[0])
-		if !seen[p] {
-			seen[p] = true
-			b.lane.matrices = append(b.lane.matrices, region{p, int64(len(b.spec.Weights[s.W[0].ID].Data))})
-		}
+		seen[s.W[0]] = true
+		from := b.source(s.W[0])
+		b.lane.matrices = append(b.lane.matrices, region{b.matrices[s.W[0]].at, from.count * from.row})
 	}
 }

@@ -39,25 +39,25 @@ func (b *cpuBuild) step(s *plan.Step) error {
 
 	switch op := s.Op.(type) {
 	case graph.Embed:
-		w, t, repacked := b.matrix(s.W[0])
-		return b.add(s, &cpu.Embed{W: w, Dst: b.at(out[0]), Stride: int64(out[0].Stride), Type: t,
-			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Repacked: repacked, Scale: op.Scale})
+		m := b.matrices[s.W[0]]
+		return b.add(s, &cpu.Embed{W: m.at, Dst: b.at(out[0]), Stride: int64(out[0].Stride), Type: m.typ,
+			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Repacked: m.repacked, Scale: op.Scale})
 	case plan.Quantize:
 		return b.add(s, &cpu.Quantize{X: in(0), Q8: b.at(out[0]), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: rows, Times: int32(s.Times),
 			Residual: b.residual()})
 	case graph.Linear:
-		w, t, repacked := b.matrix(s.W[0])
-		a := &cpu.Matmul{W: w, X: in(0), Dst: b.at(out[0]), Add: added, XStride: stride(0), DstStride: int64(out[0].Stride), AddStride: addStride,
-			Type: t, M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual(), Repacked: repacked}
+		m := b.matrices[s.W[0]]
+		a := &cpu.Matmul{W: m.at, X: in(0), Dst: b.at(out[0]), Add: added, XStride: stride(0), DstStride: int64(out[0].Stride), AddStride: addStride,
+			Type: m.typ, M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual(), Repacked: m.repacked}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
 		}
 		return b.add(s, a)
 	case graph.Experts:
-		w, t, repacked := b.matrix(s.W[0])
-		a := &cpu.Experts{W: w, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
-			Type: t, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual(),
-			Repacked: repacked}
+		m := b.matrices[s.W[0]]
+		a := &cpu.Experts{W: m.at, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
+			Type: m.typ, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual(),
+			Repacked: m.repacked}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
 		}
@@ -142,6 +142,26 @@ func (b *cpuBuild) step(s *plan.Step) error {
 		}
 		if len(s.In) > 3 {
 			a.SGate = in(3)
+		}
+		return b.add(s, a)
+	case plan.Zero: // a token's rows lie together
+		cols := out[0].Cols() * s.Times
+		return b.add(s, &cpu.Zero{Dst: b.at(out[0]), DStride: int64(cols), Cols: int32(cols), Rows: rows})
+	case plan.AllReduce:
+		return b.add(s, &cpu.AllReduce{Exchange: b.lane.exchange.memory.Pointer(), X: in(0), Add: added, Dst: b.at(out[0]), XStride: stride(0),
+			AddStride: addStride, DStride: int64(out[0].Stride), Lane: int32(b.spec.Plan.Lane), Cols: int32(out[0].Cols()), Rows: rows})
+	case plan.AllGather:
+		m, err := b.alloc("joins", int64(len(op.Cols))*4, &b.lane.used.Scratch)
+		if err != nil {
+			return err
+		}
+		for i, c := range op.Cols {
+			m.Int32s()[i] = int32(c)
+		}
+		a := &cpu.AllGather{Exchange: b.lane.exchange.memory.Pointer(), Dst: b.at(out[0]), From: m.Pointer(), DStride: int64(out[0].Stride),
+			Lane: int32(b.spec.Plan.Lane), Rows: rows, Times: int32(s.Times)}
+		if len(s.In) > 0 {
+			a.X, a.XStride = in(0), stride(0)
 		}
 		return b.add(s, a)
 	case graph.Gather:

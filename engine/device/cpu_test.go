@@ -37,7 +37,7 @@ func spec(t *testing.T, name string, rows int) (*CPU, Spec) {
 	b := graph.NewBuilder()
 	model.Forward(b)
 	s.Plan, err = plan.Make(b.Graph(), func(w *graph.Weight) tensor.Type { return s.Weights[w.ID].Type },
-		plan.Options{Rows: rows, Outs: 4, QuantRow: card.QuantRow})
+		plan.Options{Rows: rows, Outs: 4, QuantRow: card.Plan().QuantRow})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +122,11 @@ func TestMemoryIsCounted(t *testing.T) {
 		weights += int64(len(w.Data))
 	}
 	for _, st := range s.Plan.States {
-		cache += CacheBytes(st, s.Keys, s.Values, s.Slots, s.Cells)
+		keep := plan.Storage{Slots: s.Slots, Cells: s.Cells, Planes: s.Planes, Keys: s.Keys, Values: s.Values}
 		if st.Recurrent() {
-			state += PlaneBytes(st) * int64(s.Planes)
+			state += keep.Bytes(st)
+		} else {
+			cache += keep.Bytes(st)
 		}
 	}
 	if m.Weights != weights || m.Cache != cache || m.State != state || m.Scratch < s.Plan.Arena || cache == 0 || state == 0 {
@@ -177,7 +179,7 @@ func TestCard(t *testing.T) {
 	if i := c.Info(); i.Name != "cpu" || i.Threads < 1 || i.Level != "generic" || !strings.Contains(i.Description, "generic") || i.Free > i.Total {
 		t.Errorf("%+v", i)
 	}
-	if c.QuantRow(64) < 64+2*4 {
+	if c.Plan().QuantRow(64) < 64+2*4 {
 		t.Error("a quantized row is too small")
 	}
 }

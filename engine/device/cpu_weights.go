@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"ingot/engine/graph"
+	"ingot/engine/tensor"
 	"ingot/kernels/cpu"
 )
 
@@ -12,48 +13,156 @@ import (
 const repackSlice = 32 << 20
 
 // matrix is a weight as products and embeddings read it.
-func (b *cpuBuild) matrix(w *graph.Weight) (_ unsafe.Pointer, _ cpu.Type, repacked int32) {
-	d := b.spec.Weights[w.ID]
-	if p, ok := b.packed[w]; ok {
-		return p, cpu.Type(d.Type), 1
-	}
-	return unsafe.Pointer(unsafe.SliceData(d.Data)), cpu.Type(d.Type), 0
+type matrix struct {
+	at       unsafe.Pointer
+	typ      cpu.Type
+	repacked int32
 }
 
-// repack copies every matrix that kernels read faster in another order, and releases what it read.
-func (b *cpuBuild) repack() error {
-	var list []*graph.Weight
+// source finds what a lane holds of a weight in the file's data, row by row. A row is a run of the first axis.
+type source struct {
+	data       []byte
+	typ        tensor.Type
+	row, whole int64           // bytes of a row as the lane holds it, and as the file does
+	count      int64           // rows the lane holds, of all its matrices
+	rows       []graph.Stretch // of a matrix: those the lane holds; nil: all
+	cols       []graph.Stretch // bytes of a row; nil: all
+	held, of   int64           // rows a matrix: the lane's, the file's
+}
+
+func (b *cpuBuild) source(w *graph.Weight) source {
+	d := b.spec.Weights[w.ID]
+	of := w.Shape
+	if w.Part != nil {
+		of = w.Part.Of
+	}
+	s := source{data: d.Data, typ: d.Type, count: 1, held: 1, of: 1}
+	s.row, s.whole = bytesOf(d.Type, w.Shape[0]), bytesOf(d.Type, of[0])
+	if len(of) > 1 {
+		s.held, s.of = w.Shape[1], of[1]
+	}
+	for _, n := range w.Shape[1:] {
+		s.count *= n
+	}
+	switch {
+	case w.Part == nil:
+	case w.Part.Axis == 0:
+		for _, c := range w.Part.Stretches {
+			s.cols = append(s.cols, graph.Stretch{From: bytesOf(d.Type, c.From), To: bytesOf(d.Type, c.To)})
+		}
+	default:
+		s.rows = w.Part.Stretches
+	}
+	return s
+}
+
+// bytesOf is the size of n values, whole blocks.
+func bytesOf(t tensor.Type, n int64) int64 { return n / int64(t.Block()) * int64(t.Size()) }
+
+// at is where row i of those the lane holds lies in the file, and how many rows from there on follow one another.
+func (s *source) at(i int64) (row, n int64) {
+	if s.rows == nil {
+		return i, s.count - i
+	}
+	m, r := i/s.held, i%s.held
+	for _, x := range s.rows {
+		if r < x.To-x.From {
+			return m*s.of + x.From + r, x.To - x.From - r
+		}
+		r -= x.To - x.From
+	}
+	panic("device: a row beyond a weight's part")
+}
+
+// run is n rows from row i on where they lie in one piece; ok is false where they do not.
+func (s *source) run(i, n int64) (rows []byte, ok bool) {
+	row, most := s.at(i)
+	if len(s.cols) == 1 && n == 1 {
+		return s.data[row*s.whole:][s.cols[0].From:s.cols[0].To], true
+	}
+	if s.cols != nil || most < n {
+		return nil, false
+	}
+	return s.data[row*s.whole : (row+n)*s.whole], true
+}
+
+// copy writes n rows from row i on to dst.
+func (s *source) copy(dst []byte, i, n int64) {
+	for n > 0 {
+		row, most := s.at(i)
+		most = min(most, n)
+		from := s.data[row*s.whole : (row+most)*s.whole]
+		if s.cols == nil {
+			dst = dst[copy(dst, from):]
+		} else {
+			for r := range most {
+				for _, c := range s.cols {
+					dst = dst[copy(dst, from[r*s.whole+c.From:r*s.whole+c.To]):]
+				}
+			}
+		}
+		i, n = i+most, n-most
+	}
+}
+
+// mappedVector tells whether kernels can read a vector where it is mapped.
+func mappedVector(w *graph.Weight, t tensor.Type) bool {
+	return t == tensor.F32 && (w.Part == nil || len(w.Shape) == 1 && len(w.Part.Stretches) == 1)
+}
+
+// weights finds or makes the matrices that kernels read: repacked where that is faster, copied where the lane's part
+// does not lie in one piece, otherwise mapped.
+func (b *cpuBuild) weights() error {
+	type job struct {
+		w      *graph.Weight
+		s      source
+		repack bool
+	}
+	var jobs []job
 	var total int64
-	seen := map[*graph.Weight]bool{}
+	used, table := b.spec.Plan.Weights()
+	products := map[*graph.Weight]bool{}
 	for i := range b.spec.Plan.Steps {
-		s := &b.spec.Plan.Steps[i]
-		switch s.Op.(type) {
+		switch s := &b.spec.Plan.Steps[i]; s.Op.(type) {
 		case graph.Embed, graph.Linear, graph.Experts:
-		default:
+			products[s.W[0]] = true
+		}
+	}
+	for _, w := range used {
+		s := b.source(w)
+		if b.card.counts(table[w]) {
+			b.lane.used.Weights += s.count * s.row
+		}
+		if !products[w] {
 			continue
 		}
-		w := s.W[0]
-		if d := b.spec.Weights[w.ID]; !seen[w] && cpu.Type(d.Type).Repacks() && w.Shape[1] >= cpu.Group {
-			seen[w] = true
-			list = append(list, w)
-			total += aligned(len(d.Data))
+		repack := b.spec.Repack && !table[w] && cpu.Type(s.typ).Repacks() && s.held >= cpu.Group
+		if run, ok := s.run(0, s.count); ok && !repack {
+			b.matrices[w] = matrix{unsafe.Pointer(unsafe.SliceData(run)), cpu.Type(s.typ), 0}
+			continue
 		}
+		jobs = append(jobs, job{w, s, repack})
+		total += aligned(s.count * s.row)
 	}
 	if total == 0 {
 		return nil
 	}
-	var uncounted int64 // the weights are counted whether repacked or not
+	var uncounted int64 // the weights are counted whether copied or not
 	m, err := b.alloc("weights", total, &uncounted)
 	if err != nil {
 		return err
 	}
 	b.lane.batch.Resize(0, 0, 0)
 	var at, done int64
-	for _, w := range list {
-		b.packed[w] = m.At(at)
-		at += aligned(len(b.spec.Weights[w.ID].Data))
-		err := b.repackWeight(w, b.packed[w], func(n int) {
-			if done += int64(n); b.spec.Progress != nil {
+	for _, j := range jobs {
+		x := matrix{m.At(at), cpu.Type(j.s.typ), 0}
+		if j.repack {
+			x.repacked = 1
+		}
+		b.matrices[j.w] = x
+		at += aligned(j.s.count * j.s.row)
+		err := b.fill(&x, &j.s, j.w.Shape[0], func(n int64) {
+			if done += n; b.spec.Progress != nil {
 				b.spec.Progress(float64(done) / float64(total))
 			}
 		})
@@ -64,38 +173,59 @@ func (b *cpuBuild) repack() error {
 	return nil
 }
 
-// repackWeight copies one weight to dst, a slice at a time.
-func (b *cpuBuild) repackWeight(w *graph.Weight, dst unsafe.Pointer, did func(bytes int)) error {
-	d := b.spec.Weights[w.ID]
-	rows, matrices := w.Shape[1], int64(1)
-	if len(w.Shape) > 2 {
-		matrices = w.Shape[2]
-	}
+// fill copies one weight to its place, a slice at a time.
+func (b *cpuBuild) fill(x *matrix, s *source, cols int64, did func(bytes int64)) error {
+	rows, matrices := s.held, s.count/s.held
 	if rows%cpu.Group == 0 { // no group reaches into the next matrix
-		rows, matrices = rows*matrices, 1
+		rows, matrices = s.count, 1
 	}
-	row := int64(len(d.Data)) / (rows * matrices)
-	most := max(repackSlice/row/cpu.Group, 1) * cpu.Group
+	most := max(repackSlice/s.row/cpu.Group, 1) * cpu.Group
+	var gathered *cpu.Memory
+	defer func() {
+		if gathered != nil {
+			gathered.Free()
+		}
+	}()
 	for i := range matrices {
 		for j := int64(0); j < rows; j += most {
-			n, from := min(most, rows-j), (i*rows+j)*row
-			src := d.Data[from : from+n*row]
-			p := cpu.NewProgram(b.lane.program.Level())
-			err := p.Add(&cpu.Repack{Src: unsafe.Pointer(unsafe.SliceData(src)), Dst: unsafe.Add(dst, from), M: n, Type: cpu.Type(d.Type), K: int32(w.Shape[0])})
-			if err == nil {
-				b.lane.team.Run(p, b.lane.batch)
+			n, first := min(most, rows-j), i*rows+j
+			dst := unsafe.Add(x.at, first*s.row)
+			src, mapped := s.run(first, n)
+			if x.repacked == 0 {
+				s.copy(unsafe.Slice((*byte)(dst), n*s.row), first, n)
+			} else {
+				if !mapped {
+					if gathered == nil {
+						var err error
+						if gathered, err = cpu.Alloc(min(most, rows) * s.row); err != nil {
+							return err
+						}
+					}
+					src = gathered.Bytes()[:n*s.row]
+					s.copy(src, first, n)
+				}
+				if err := b.repack(dst, src, n, cols, x.typ); err != nil {
+					return err
+				}
 			}
-			p.Free()
-			if err != nil {
-				return err
-			}
-			if b.spec.Release != nil {
+			if mapped && b.spec.Release != nil {
 				b.spec.Release(src)
 			}
-			did(len(src))
+			did(n * s.row)
 		}
 	}
 	return nil
 }
 
-func aligned(bytes int) int64 { return (int64(bytes) + 63) &^ 63 }
+// repack puts n rows in the order that kernels read fastest.
+func (b *cpuBuild) repack(dst unsafe.Pointer, src []byte, n, cols int64, t cpu.Type) error {
+	p := cpu.NewProgram(b.lane.program.Level())
+	defer p.Free()
+	if err := p.Add(&cpu.Repack{Src: unsafe.Pointer(unsafe.SliceData(src)), Dst: dst, M: n, Type: t, K: int32(cols)}); err != nil {
+		return err
+	}
+	b.lane.team.Run(p, b.lane.batch)
+	return nil
+}
+
+func aligned(bytes int64) int64 { return (bytes + 63) &^ 63 }

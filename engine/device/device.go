@@ -17,6 +17,8 @@ import (
 var (
 	// ErrMemory is returned when a card has not enough memory; the message names the card and the shortfall.
 	ErrMemory = errors.New("not enough memory")
+	// ErrPeer is returned by a lane whose run came to nothing because another's of its stage did.
+	ErrPeer = errors.New("another lane of the stage failed")
 	// ErrUnsupported is returned when a card has no kernel for an operation or a type.
 	ErrUnsupported = errors.New("not supported by the card")
 )
@@ -24,8 +26,8 @@ var (
 // Card is a compute device.
 type Card interface {
 	Info() Info
-	// QuantRow is the bytes of a quantized row of activations, for the planner.
-	QuantRow(cols int) int64
+	// Plan is what the planner must know of the card.
+	Plan() plan.Card
 	// load makes the lanes of a stage; all cards are of the receiver's kind.
 	load(cards []Card, specs []Spec) ([]Lane, error)
 }
@@ -88,10 +90,7 @@ type Batch struct {
 }
 
 // Memory is the bytes a lane takes, by purpose.
-type Memory struct{ Weights, Cache, State, Scratch int64 }
-
-// Total is the sum.
-func (m Memory) Total() int64 { return m.Weights + m.Cache + m.State + m.Scratch }
+type Memory = plan.Memory
 
 // Lane is one card's share of a model.
 type Lane interface {

@@ -46,8 +46,11 @@ func (l *lane) Close()                       { l.closed = true }
 func TestLanesRunAtOnce(t *testing.T) {
 	var meet sync.WaitGroup
 	lanes := []*lane{{meet: &meet}, {meet: &meet}, {meet: &meet}}
-	r := New(lanes[0], lanes[1], lanes[2])
-	run := func() error { meet.Add(3); return r.Run(&device.Batch{}) }
+	r := New(Stage{Lanes: []device.Lane{lanes[0], lanes[1], lanes[2]}})
+	run := func() error {
+		meet.Add(3)
+		return r.Run(&device.Batch{Tokens: make([]int32, 4), Outs: []int32{0, 1, 2, 3}})
+	}
 	for range 5 {
 		if err := run(); err != nil {
 			t.Fatal(err)
@@ -65,7 +68,7 @@ func TestLanesRunAtOnce(t *testing.T) {
 	if err := run(); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
-	if r.Logits(3)[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(plan.Loc{}, 0)[0] != 7 || r.Indices(plan.Loc{}, 0)[0] != 8 {
+	if r.Logits(3)[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(0, plan.Loc{}, 0)[0] != 7 || r.Indices(0, plan.Loc{}, 0)[0] != 8 {
 		t.Error("results are not lane 0's")
 	}
 	r.Copy(1, 2, 30)

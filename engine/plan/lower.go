@@ -44,7 +44,7 @@ type piece struct {
 //   - an activation is quantized once, before its first integer product
 type lowering struct {
 	typ       func(*graph.Weight) tensor.Type
-	opt       *Options
+	lasting   map[*graph.Value]bool // roots
 	items     []*item
 	readers   map[*graph.Value]int   // of a root value
 	defined   map[*graph.Value]int   // number of the step that last wrote a root value, from 1
@@ -52,16 +52,18 @@ type lowering struct {
 	quantized map[piece]*graph.Value
 }
 
-func lower(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o *Options) []*item {
-	l := &lowering{typ: typ, opt: o, readers: map[*graph.Value]int{}, defined: map[*graph.Value]int{},
+func lower(lane *laneGraph, typ func(*graph.Weight) tensor.Type) []*item {
+	g := lane.graph
+	l := &lowering{typ: typ, lasting: map[*graph.Value]bool{}, readers: map[*graph.Value]int{}, defined: map[*graph.Value]int{},
 		producer: map[*graph.Value]*item{}, quantized: map[piece]*graph.Value{}}
 	for _, n := range g.Nodes {
 		for _, v := range n.In {
 			l.readers[v.Root()]++
 		}
 	}
-	l.readers[g.Logits.Root()]++
-	l.readers[g.Hidden.Root()]++
+	for _, v := range lane.lasting() {
+		l.lasting[v.Root()] = true
+	}
 	for _, n := range g.Nodes {
 		l.node(n)
 	}
@@ -84,6 +86,11 @@ func (l *lowering) node(n *graph.Node) {
 		it.each = n.In[0].Times > 1
 	case graph.Combine:
 		l.producer[n.Out[0]] = it
+	case AllReduce:
+		if len(n.In) > 1 {
+			it.add, it.in = n.In[1], it.in[:1]
+		}
+		it.mayReuse = []int{0}
 	case graph.GLU, graph.Softcap:
 		it.mayReuse = []int{0}
 	case graph.Attention:
@@ -108,7 +115,7 @@ func (l *lowering) node(n *graph.Node) {
 // fuse makes the step that produced x add y; false where x is read elsewhere, or y comes later.
 func (l *lowering) fuse(n *graph.Node, x, y *graph.Value) bool {
 	p := l.producer[x]
-	if p == nil || p.add != nil || l.readers[x] != 1 || l.opt.keeps(x) || y.Base != nil || l.defined[y] >= l.defined[x] {
+	if p == nil || p.add != nil || l.readers[x] != 1 || l.lasting[x.Root()] || y.Base != nil || l.defined[y] >= l.defined[x] {
 		return false
 	}
 	p.add, p.out[0].v = y, n.Out[0]

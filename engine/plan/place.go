@@ -65,18 +65,18 @@ func (o operand) memory() operand {
 }
 
 // place gives every value memory for the steps it lives in and writes the plan's steps.
-func (p *Plan) place(items []*item, g *graph.Graph) {
+func (p *Plan) place(items []*item, l *laneGraph) {
 	last := lastUses(items)
-	end := func(v *graph.Value) { last[operand{v: v.Root()}] = len(items) }
-	end(g.Logits)
-	end(g.Hidden)
-	for _, v := range g.Values {
-		if p.Options.keeps(v) {
-			end(v)
-		}
+	for _, v := range l.lasting() {
+		last[operand{v: v.Root()}] = len(items)
 	}
 	var mem arena
 	where := map[operand]span{}
+	for _, v := range l.in {
+		k := operand{v: v.is}
+		where[k] = mem.take(p.bytes(k))
+		p.In = append(p.In, Port{v.of, p.loc(k, where[k])})
+	}
 	for i, it := range items {
 		s := Step{Op: it.op, Layer: it.layer(), Rows: it.rows, Times: it.times, Each: it.each}
 		if it.node != nil {
@@ -115,12 +115,15 @@ func (p *Plan) place(items []*item, g *graph.Graph) {
 		}
 	}
 	p.Arena = mem.top
-	p.Logits = p.loc(operand{v: g.Logits}, where[operand{v: g.Logits.Root()}])
-	p.Hidden = p.loc(operand{v: g.Hidden}, where[operand{v: g.Hidden.Root()}])
-	for _, v := range g.Values {
-		if at, ok := where[operand{v: v}]; ok && p.Options.keeps(v) {
-			p.Kept = append(p.Kept, Kept{v, p.loc(operand{v: v}, at)})
-		}
+	at := func(v *graph.Value) Loc { return p.loc(operand{v: v}, where[operand{v: v.Root()}]) }
+	if g := l.graph; g.Logits != nil {
+		p.Logits, p.Hidden = at(g.Logits), at(g.Hidden)
+	}
+	for _, v := range l.out {
+		p.Out = append(p.Out, Port{v.of, at(v.is)})
+	}
+	for _, v := range l.kept {
+		p.Kept = append(p.Kept, Kept{v.of, at(v.is)})
 	}
 }
 
@@ -170,12 +173,14 @@ func (it *item) heir(i int, last map[operand]int, where map[operand]span, size i
 }
 
 // rows is the most rows a value has, the experts of a token counted.
-func (p *Plan) rows(v *graph.Value) int64 {
-	n := p.Options.Rows
-	if v.Rows == graph.OutRows {
-		n = p.Options.Outs
+func (p *Plan) rows(v *graph.Value) int64 { return int64(p.Most(v.Rows)) * int64(v.Times) }
+
+// Most is how many rows a batch has at most, all of them or those whose logits are wanted.
+func (p *Plan) Most(r graph.Rows) int {
+	if r == graph.OutRows {
+		return p.Options.Outs
 	}
-	return int64(n) * int64(v.Times)
+	return p.Options.Rows
 }
 
 func (p *Plan) bytes(o operand) int64 {

@@ -64,6 +64,8 @@ func (Store) Name() string    { return "store" }
 // Plan is the program of one lane.
 type Plan struct {
 	Options Options
+	Lane    int // which of the stage's Lanes it is for
+	Lanes   int
 	Steps   []Step
 	Arena   int64 // bytes of activations
 	Logits  Loc   // [Outs][vocab] f32
@@ -102,18 +104,52 @@ func Product(op graph.Op) bool {
 	return false
 }
 
-// Make plans a graph for one lane. typ gives each weight's stored type.
+// Make plans a graph for one lane that has all of it. typ gives each weight's stored type.
 func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan, error) {
-	if o.Rows < 1 || o.Outs < 1 {
-		return nil, fmt.Errorf("plan for %d rows and %d outputs", o.Rows, o.Outs)
+	if err := o.check(); err != nil {
+		return nil, err
 	}
-	p := &Plan{Options: o, Fine: slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })}
-	for _, n := range g.Nodes {
+	whole := &laneGraph{graph: wanted(g, &o)}
+	for _, v := range g.Values {
+		if o.keeps(v) {
+			whole.kept = append(whole.kept, laneValue{v, v})
+		}
+	}
+	return whole.plan(typ, o, fine(g)), nil
+}
+
+func (o *Options) check() error {
+	if o.Rows < 1 || o.Outs < 1 {
+		return fmt.Errorf("plan for %d rows and %d outputs", o.Rows, o.Outs)
+	}
+	return nil
+}
+
+// fine tells whether a model's activations are quantized to 16 bits.
+func fine(g *graph.Graph) bool {
+	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })
+}
+
+// plan makes the program of a lane from its graph.
+func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, fine bool) *Plan {
+	p := &Plan{Options: o, Fine: fine, Lanes: 1}
+	for _, n := range l.graph.Nodes {
 		if n.State != nil && !slices.Contains(p.States, n.State) {
 			p.States = append(p.States, n.State)
 		}
 	}
-	g = wanted(g, &o)
-	p.place(lower(g, typ, &o), g)
-	return p, nil
+	p.place(lower(l, typ), l)
+	return p
+}
+
+// lasting is the lane's values that must stay readable after a run.
+func (l *laneGraph) lasting() []*graph.Value {
+	var all []*graph.Value
+	if l.graph.Logits != nil {
+		all = append(all, l.graph.Logits, l.graph.Hidden)
+	}
+	for _, v := range slices.Concat(l.out, l.kept) {
+		all = append(all, v.is)
+	}
+	return all
 }

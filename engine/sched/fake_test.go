@@ -120,14 +120,14 @@ func (l *lane) options() Options              { return Options{Rows: l.rows, Out
 func (l *lane) pool() *cache.Pool             { return cache.New(len(l.cells), len(l.cells[0]), len(l.planes)) }
 func (l *lane) start(t *testing.T) *Scheduler { return l.startWith(t, l.options()) }
 func (l *lane) startWith(t *testing.T, o Options) *Scheduler {
-	s := New(exec.New(l), l.pool(), o)
+	s := New(exec.New(exec.Stage{Lanes: []device.Lane{l}}), l.pool(), o)
 	t.Cleanup(s.Close)
 	return s
 }
 
 // still is a scheduler whose loop does not run: a test takes its turns.
 func (l *lane) still(t *testing.T) *Scheduler {
-	r := exec.New(l)
+	r := exec.New(exec.Stage{Lanes: []device.Lane{l}})
 	t.Cleanup(r.Close)
 	return &Scheduler{run: r, pool: l.pool(), opt: l.options(), inbox: make(chan any), wake: make(chan struct{}, 1),
 		quit: make(chan struct{}), ended: make(chan struct{})}

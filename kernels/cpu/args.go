@@ -26,10 +26,13 @@ const (
 	OpGather
 	OpAdd
 	OpRepack
+	OpZero
+	OpAllReduce
+	OpAllGather
 )
 
 var opNames = [...]string{"embed", "quantize", "matmul", "experts", "norm", "rope", "kv_store", "attention", "conv",
-	"delta", "glu", "route", "combine", "gather", "add", "repack"}
+	"delta", "glu", "route", "combine", "gather", "add", "repack", "zero", "allreduce", "allgather"}
 
 // String returns the operation's name.
 func (o Op) String() string { return opNames[o] }
@@ -232,6 +235,37 @@ type Repack struct {
 	K        int32
 }
 
+// Zero: Dst[r][:] = 0.
+type Zero struct {
+	Dst     unsafe.Pointer
+	DStride int64
+	Cols    int32
+	Rows    Rows
+}
+
+// AllReduce: Dst = the sum of X over the lanes of the exchange, in their order, plus Add where set. Every lane runs the
+// same such steps in the same order on the same rows. Dst may be X or Add.
+type AllReduce struct {
+	Exchange, X                 unsafe.Pointer
+	Add                         unsafe.Pointer `cpu:"optional"`
+	Dst                         unsafe.Pointer
+	XStride, AddStride, DStride int64
+	Lane, Cols                  int32
+	Rows                        Rows
+}
+
+// AllGather: columns From[l] to From[l+1]-1 of Dst = X of lane l, for each lane; X is nil where this lane has none. From is
+// int32 [lanes+1]; Times rows for each row of the batch. As with AllReduce, the steps of all lanes correspond.
+type AllGather struct {
+	Exchange         unsafe.Pointer
+	X                unsafe.Pointer `cpu:"optional"`
+	Dst, From        unsafe.Pointer
+	XStride, DStride int64
+	Lane             int32
+	Rows             Rows
+	Times            int32
+}
+
 func (a *Embed) op() Op     { return OpEmbed }
 func (a *Quantize) op() Op  { return OpQuantize }
 func (a *Matmul) op() Op    { return OpMatmul }
@@ -248,6 +282,9 @@ func (a *Combine) op() Op   { return OpCombine }
 func (a *Gather) op() Op    { return OpGather }
 func (a *Add) op() Op       { return OpAdd }
 func (a *Repack) op() Op    { return OpRepack }
+func (a *Zero) op() Op      { return OpZero }
+func (a *AllReduce) op() Op { return OpAllReduce }
+func (a *AllGather) op() Op { return OpAllGather }
 
 // AttentionShared is how many tiles of an Attention step a thread may share with others.
 const AttentionShared = C.IG_ATTENTION_SHARED

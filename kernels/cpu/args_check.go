@@ -56,6 +56,12 @@ func checkArgs(a Args) error {
 		return positive("Cols", a.Cols)
 	case *Add:
 		return positive("Cols", a.Cols)
+	case *Zero:
+		return positive("Cols", a.Cols)
+	case *AllReduce:
+		return positive("Cols", a.Cols)
+	case *AllGather:
+		return positive("Times", a.Times)
 	case *Repack:
 		return errors.Join(positive("M", a.M), positive("K", a.K), whole(a.Type, a.K))
 	}

@@ -243,10 +243,34 @@ typedef struct ig_add {
 	int32_t cols, rows; float scale, cap;
 } ig_add;
 
+// ---- between lanes (exchange.c) ----
+
+// dst = 0, cols of each row.
+typedef struct ig_zero { float *dst; int64_t dstride; int32_t cols, rows; } ig_zero;
+
+// Memory through which the lanes of a stage, each with a team of its own, pass values; see exchange.h.
+typedef struct ig_exchange ig_exchange;
+
+// dst[r] = x[r] of lane 0 + x[r] of lane 1 + ..., in that order (+ add[r]). Every lane of the exchange runs the same such steps in
+// the same order with the same rows and cols; add and dst are the lane's own. dst may be x or add.
+typedef struct ig_all_reduce {
+	ig_exchange *exchange; const float *x, *add; float *dst;
+	int64_t xstride, addstride, dstride;
+	int32_t lane, cols, rows;
+} ig_all_reduce;
+
+// dst[r][from[l] .. from[l+1]-1] = x[r] of lane l, for each lane l; x is NULL where a lane has no columns. `times` rows for
+// each row of the batch. As with the sum, the steps of all lanes correspond.
+typedef struct ig_all_gather {
+	ig_exchange *exchange; const float *x; float *dst; const int32_t *from; // [lanes+1]
+	int64_t xstride, dstride;
+	int32_t lane, rows, times;
+} ig_all_gather;
+
 // Operations, in the order of the structs above.
 enum ig_op {
 	IG_EMBED, IG_QUANTIZE, IG_MATMUL, IG_EXPERTS, IG_NORM, IG_ROPE, IG_KV_STORE, IG_ATTENTION, IG_CONV, IG_DELTA,
-	IG_GLU, IG_ROUTE, IG_COMBINE, IG_GATHER, IG_ADD, IG_REPACK, IG_OPS,
+	IG_GLU, IG_ROUTE, IG_COMBINE, IG_GATHER, IG_ADD, IG_REPACK, IG_ZERO, IG_ALL_REDUCE, IG_ALL_GATHER, IG_OPS,
 };
 
 // ig_products_LEVEL and ig_others_LEVEL return the kernel of an operation and weight (or cache) type at a level,

@@ -62,4 +62,13 @@ const uint16_t ig_layouts[IG_OPS][IG_FIELDS] = {
 #define T ig_repack
 	[IG_REPACK] = {sizeof(T), F(src), F(dst), F(m), F(type), F(k)},
 #undef T
+#define T ig_zero
+	[IG_ZERO] = {sizeof(T), F(dst), F(dstride), F(cols), F(rows)},
+#undef T
+#define T ig_all_reduce
+	[IG_ALL_REDUCE] = {sizeof(T), F(exchange), F(x), F(add), F(dst), F(xstride), F(addstride), F(dstride), F(lane), F(cols), F(rows)},
+#undef T
+#define T ig_all_gather
+	[IG_ALL_GATHER] = {sizeof(T), F(exchange), F(x), F(dst), F(from), F(xstride), F(dstride), F(lane), F(rows), F(times)},
+#undef T
 };

@@ -8,7 +8,7 @@ import (
 
 // everyArgs holds one of each argument struct, in the order of the operations.
 var everyArgs = []Args{&Embed{}, &Quantize{}, &Matmul{}, &Experts{}, &Norm{}, &Rope{}, &KVStore{}, &Attention{}, &Conv{},
-	&Delta{}, &GLU{}, &Route{}, &Combine{}, &Gather{}, &Add{}, &Repack{}}
+	&Delta{}, &GLU{}, &Route{}, &Combine{}, &Gather{}, &Add{}, &Repack{}, &Zero{}, &AllReduce{}, &AllGather{}}
 
 func TestArgsMirrorC(t *testing.T) {
 	batch, seq, ops, levels := cSizes()

@@ -17,6 +17,9 @@ ig_kernel *ig_others_generic(int op, int type) {
 	case IG_COMBINE: return ig_combine_generic;
 	case IG_GATHER: return ig_gather_generic;
 	case IG_ADD: return ig_add_generic;
+	case IG_ZERO: return ig_zero_rows;
+	case IG_ALL_REDUCE: return ig_all_reduce_rows;
+	case IG_ALL_GATHER: return ig_all_gather_rows;
 	}
 	return NULL;
 }

@@ -21,15 +21,33 @@ type Screen struct {
 	shown   bool   // in front: else nothing is drawn
 	built   string // what is here, as drawn: rebuilt only when that changes
 	devices []*device
+	ways    *ways
 	column  *fyne.Container
 	page    *widget.Page
 }
 
-// NewScreen builds the screen; it follows the engine until Close. do runs a function on the UI goroutine; nil: fyne.Do.
-func NewScreen(e live.Engine, do func(func())) *Screen {
+// Deps is what the screen is built from.
+type Deps struct {
+	Engine  live.Engine
+	Planner Planner
+	Notice  func(text, button string, do func())
+	Do      func(func()) // runs on the UI goroutine; nil: fyne.Do
+}
+
+// NewScreen builds the screen; it follows the engine until Close.
+func NewScreen(d Deps) *Screen {
+	if d.Do == nil {
+		d.Do = fyne.Do
+	}
 	s := &Screen{column: widget.Column(theme.XL)}
 	s.page = widget.NewPage(860, theme.XL, 20, s.column)
-	s.stop = live.Watch(e, do, func(st live.State) {
+	s.ways = newWays(d.Planner, d.Do, d.Notice, func() {
+		s.built = "" // predictions are drawn beside what is measured
+		if s.shown {
+			s.show()
+		}
+	})
+	s.stop = live.Watch(d.Engine, d.Do, func(st live.State) {
 		s.state = st
 		if s.shown {
 			s.show()
@@ -51,11 +69,15 @@ func (s *Screen) Shown() {
 func (s *Screen) Hidden() { s.shown = false }
 
 // Close stops following the engine.
-func (s *Screen) Close() { s.stop() }
+func (s *Screen) Close() {
+	s.stop()
+	s.ways.close()
+}
 
 // show draws the state: numbers change every second, devices and layout rarely.
 func (s *Screen) show() {
 	st := s.state
+	s.ways.show(st)
 	if shape := shapeOf(st); shape != s.built {
 		s.built = shape
 		s.build(st)
@@ -72,7 +94,10 @@ func shapeOf(st live.State) string {
 	for _, c := range st.Cards {
 		fmt.Fprintf(&b, "%s|%s|%v;", c.Name, c.Description, c.Temperature > 0)
 	}
-	fmt.Fprint(&b, st.Stages, st.Name, st.Level)
+	fmt.Fprint(&b, st.Stages, st.Name, st.Level, st.NoRoom, st.Problem)
+	for _, c := range st.Cards { // drawn beside what was predicted
+		fmt.Fprintf(&b, "%d ", c.Used>>24)
+	}
 	return b.String()
 }
 
@@ -88,15 +113,19 @@ func (s *Screen) build(st live.State) {
 		list.Add(d.object)
 	}
 	rows := []fyne.CanvasObject{widget.Column(2, widget.Title(t.Cards), widget.Note(t.CardsIntro))}
+	if refused := s.ways.refusal(st); refused != nil {
+		rows = append(rows, refused)
+	}
 	if cpuOnly {
 		rows = append(rows, widget.Stack(widget.NewPanel(theme.Surface, "", theme.Radius), widget.Pad(theme.L,
 			widget.RowGrow(theme.M, 1, widget.NewIcon(theme.IconCards, theme.Muted, 22),
 				widget.Column(2, widget.NewLabel(t.CPUOnly), widget.Note(t.CPUOnlyHint))))))
 	}
+	rows = append(rows, widget.Column(theme.S, widget.Strong(t.Topology), topology(st, s.ways.way())))
+	rows = append(rows, s.ways.object)
 	if len(st.Cards) > 0 {
 		rows = append(rows, widget.Column(theme.S, widget.Strong(t.Devices), list))
 	}
-	rows = append(rows, widget.Column(theme.S, widget.Strong(t.Topology), topology(st)))
 	s.column.Objects = rows
 	s.column.Refresh()
 }
@@ -173,36 +202,6 @@ func (d *device) show(c live.Card, st live.State) {
 		}
 	}
 	d.extra.Set(strings.Join(extra, "  ·  "))
-}
-
-// topology draws stages as boxes from left to right, lanes as boxes inside them.
-func topology(st live.State) fyne.CanvasObject {
-	t := words.T()
-	if len(st.Stages) == 0 {
-		return widget.Stack(widget.NewPanel(theme.Clear, theme.Border, theme.Radius), widget.Pad(theme.L, widget.Note(t.NoTopology)))
-	}
-	row := &fyne.Container{Layout: evenLayout{theme.M}}
-	for i, stage := range st.Stages {
-		lanes := &fyne.Container{Layout: evenLayout{theme.S}}
-		for k, lane := range stage {
-			name := widget.NewLabel(lane.Card).Cut()
-			name.Align = fyne.TextAlignCenter
-			box := widget.Column(0, name)
-			if len(stage) > 1 {
-				sub := widget.Caption(fmt.Sprintf(t.LaneF, k+1)).Cut()
-				sub.Align = fyne.TextAlignCenter
-				box.Add(sub)
-			}
-			lanes.Add(widget.Stack(widget.NewPanel(theme.AccentSoft, "", theme.RadiusSmall), widget.Inset(theme.M, theme.S, theme.M, theme.S, box)))
-		}
-		title := fmt.Sprintf(t.StageF, i+1)
-		if len(stage) > 0 && stage[0].Layers != "" {
-			title += "  ·  " + fmt.Sprintf(t.LayersF, stage[0].Layers)
-		}
-		row.Add(widget.Stack(widget.NewPanel(theme.Sheet, theme.Border, theme.Radius),
-			widget.Pad(theme.M, widget.Column(theme.S, widget.Caption(title).Cut(), lanes))))
-	}
-	return widget.Column(theme.S, row, widget.Note(t.TopologyHint))
 }
 
 // evenLayout gives objects equal shares of the width, wrapping where they would be narrower than 110.

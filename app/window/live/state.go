@@ -20,6 +20,7 @@ type State struct {
 	Phase    Phase
 	Progress float64 // 0..1 while Loading
 	Problem  string  // one sentence, when Failed
+	NoRoom   bool    // it failed because a card has too little memory
 
 	Model    string // as the library names it
 	Name     string // as people read it

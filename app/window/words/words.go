@@ -48,7 +48,10 @@ type Table struct {
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
 	MemoryF, Weights, Cache, State, Scratch, Other, LoadF                   string
-	NoTopology, Devices, ThreadsF, LayersF                                  string
+	NoTopology, Devices, ThreadsF, LayersF, PredictedF, MeasuredF           string
+	Ways, WaysF, WaysHintF, WayOne, WayLanesF, WayStagesF, WayBothF         string
+	WayFiguresF, WayInUse, WayBest, RepackCards, NoRoom, ShorterF           string
+	OtherWayF, ChooseWay, RepackOffF, RepackOnF                             string
 
 	// Server
 	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host    string

@@ -1,0 +1,58 @@
+package window
+
+import (
+	"slices"
+	"testing"
+
+	"fyne.io/fyne/v2/test"
+
+	"ingot/app/window/live"
+	"ingot/app/window/widget"
+)
+
+// The cards screen draws stages and lanes with what they take and what was predicted, and uses another layout when told to.
+func TestLayoutsOfTheCardsScreen(t *testing.T) {
+	f := newFake()
+	f.fill()
+	f.gpus()
+	w, q := open(t, f)
+	w.Go(screenCards)
+	q.until(t, "the predictions", func() bool { return says(w, "Ways to run Qwen3.5 4B") })
+	for _, text := range []string{"Stage 2  ·  layers 32–63", "20.0 GB used", "18.0 GB predicted", "4 cards share every layer", "Does not fit", "Recommended",
+		"-sm tensor -tps 2  ·  31.5 tok/s out  ·  790 tok/s in  ·  fullest card 18.0 GB of 32.0 GB", "Off, the layout in use would give 31.5 tok/s out and 640 in."} {
+		if !says(w, text) {
+			t.Errorf("the screen does not say %q:\n%s", text, read(w))
+		}
+	}
+	var uses []*widget.Button
+	find(w.win.Content(), func(b *widget.Button) bool {
+		if b.Text == "Use" {
+			uses = append(uses, b)
+		}
+		return false
+	})
+	if len(uses) != 4 || !uses[0].Disabled() || uses[1].Disabled() || !uses[2].Disabled() || uses[3].Disabled() {
+		t.Fatalf("%d buttons: what does not fit or is in use cannot be chosen", len(uses))
+	}
+	test.Tap(uses[3])
+	q.until(t, "the choice", func() bool { return slices.Equal(f.ways(), []string{"tensor4 true 0"}) && !says(w, "Recommended") })
+}
+
+// A model that had no room leads to the cards screen, which offers a shorter context and another layout.
+func TestNoRoomOffersAWayOut(t *testing.T) {
+	f := newFake()
+	f.fill()
+	f.gpus()
+	f.plan.Ways[2].Fits, f.plan.Fitting = false, 8192
+	w, q := open(t, f)
+	f.tell(func(s *live.State) {
+		s.Phase, s.NoRoom, s.Problem, s.Stages = live.Failed, true, "hip:1 has 30012 MiB free and lacks 3188.", nil
+	})
+	q.until(t, "the notice", func() bool { return says(w, "hip:1 has 30012 MiB free") })
+	test.Tap(button(t, w.win.Content(), "Choose a layout"))
+	q.until(t, "the ways out", func() bool {
+		return says(w, "There is not enough memory") && says(w, "Use another layout: 4 cards share every layer") && says(w, "Use a context of 8,192")
+	})
+	test.Tap(button(t, w.win.Content(), "Use a context of 8,192"))
+	q.until(t, "the context", func() bool { return slices.Equal(f.ways(), []string{"tensor2 true 8192"}) })
+}

@@ -1,0 +1,126 @@
+package engine
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ingot/engine/device"
+	"ingot/engine/plan"
+)
+
+const maxLanes = 64
+
+// deck is the cards that a model is opened on, by name.
+type deck struct {
+	host  *device.CPU
+	cards map[string]device.Card
+	names []string // in the order of Options.Cards
+}
+
+// deal finds the cards that the options name. A processor of which parts are named, or which is to have several lanes, is
+// cut into that many.
+func deal(o *Options, host *device.CPU) (*deck, error) {
+	d := &deck{host: host, cards: map[string]device.Card{"cpu": host}}
+	names := spell(o.Cards)
+	if len(names) == 0 {
+		names = []string{"cpu"}
+	}
+	if len(names) == 1 && names[0] == "cpu" && o.TPS > 1 && (o.Split == "" || o.Split == "tensor") {
+		names = spell([]string{fmt.Sprintf("%dxcpu", o.TPS)})
+	}
+	parts := 0
+	moves, err := o.moves()
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Clone(names)
+	for _, m := range moves {
+		all = append(all, m.card)
+	}
+	for _, n := range all {
+		if i, ok := cpuPart(n); ok {
+			parts = max(parts, i+1)
+		} else if n != "cpu" {
+			return nil, fmt.Errorf("%w: there is no card %q here, only the cpu", ErrBadRequest, n)
+		}
+	}
+	for i, n := range names {
+		if slices.Contains(names[:i], n) {
+			return nil, fmt.Errorf("%w: the card %q is named twice; parts of a processor are cpu:0, cpu:1 and so on", ErrBadRequest, n)
+		}
+	}
+	if parts > maxLanes {
+		return nil, fmt.Errorf("%w: the CPU in %d parts, expected up to %d", ErrBadRequest, parts, maxLanes)
+	}
+	for _, c := range host.Cut(parts) {
+		d.cards[c.Info().Name] = c
+	}
+	d.names = names
+	return d, nil
+}
+
+// spell writes "4xcpu" as cpu:0 to cpu:3.
+func spell(names []string) (all []string) {
+	for _, n := range names {
+		if count, kind, ok := strings.Cut(n, "x"); ok && kind == "cpu" {
+			if k, err := strconv.Atoi(count); err == nil && k > 0 && k <= maxLanes {
+				for i := range k {
+					all = append(all, fmt.Sprintf("cpu:%d", i))
+				}
+				continue
+			}
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// cpuPart is the number in cpu:N.
+func cpuPart(name string) (int, bool) {
+	n, ok := strings.CutPrefix(name, "cpu:")
+	if !ok {
+		return 0, false
+	}
+	i, err := strconv.Atoi(n)
+	return i, err == nil && i >= 0
+}
+
+type move struct {
+	pattern *regexp.Regexp
+	card    string
+}
+
+// moves reads Options.Moves.
+func (o *Options) moves() (all []move, err error) {
+	for _, text := range o.Moves {
+		at := strings.LastIndex(text, "=")
+		if at < 1 || at == len(text)-1 {
+			return nil, fmt.Errorf("%w: Options.Moves has %q, expected PATTERN=CARD", ErrBadRequest, text)
+		}
+		p, err := regexp.Compile(text[:at])
+		if err != nil {
+			return nil, fmt.Errorf("%w: Options.Moves: %w", ErrBadRequest, err)
+		}
+		all = append(all, move{p, text[at+1:]})
+	}
+	return all, nil
+}
+
+// spread is how the model is divided among the cards.
+func (d *deck) spread(o *Options, keep plan.Storage) plan.Spread {
+	s := plan.Spread{Host: d.host.Plan(), Mode: plan.Mode(o.Split), TPS: o.TPS, Shares: o.Shares, Layers: -1, Keep: keep}
+	if o.Layers != nil {
+		s.Layers = *o.Layers
+	}
+	for _, n := range d.names {
+		s.Cards = append(s.Cards, d.cards[n].Plan())
+	}
+	moves, _ := o.moves() // read before
+	for _, m := range moves {
+		s.Moved = append(s.Moved, plan.Move{Pattern: m.pattern, Card: d.cards[m.card].Plan()})
+	}
+	return s
+}

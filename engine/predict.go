@@ -1,0 +1,358 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"ingot/engine/arch"
+	"ingot/engine/device"
+	"ingot/engine/gguf"
+	"ingot/engine/graph"
+	"ingot/engine/plan"
+	"ingot/engine/shape"
+	"ingot/engine/tensor"
+)
+
+// PlanOptions says which ways of running a model Plan tells about. Of the options of Open, Cards may also name cards that are not
+// here, such as "8xMI50" or "2xRTX3090"; where neither Split nor TPS is set, every topology of the cards is told.
+type PlanOptions struct {
+	Options
+	Sheets []byte // JSON list of further cards: see plan.Sheet
+	Depth  int    // positions in use when a token is predicted
+	Prompt int    // tokens of the prompt that is predicted; 0: what a slot holds, at most 2048
+}
+
+// Planned is what Plan tells.
+type Planned struct {
+	Model      string     `json:"model"`
+	Parameters int64      `json:"parameters"`
+	Bytes      int64      `json:"bytes"` // of the tensors
+	Layers     int        `json:"layers"`
+	Context    int        `json:"context"`
+	Slots      int        `json:"slots"`
+	UBatch     int        `json:"ubatch"`
+	Prompt     int        `json:"prompt"`
+	Topologies []Topology `json:"topologies"`
+	Best       int        `json:"recommended"` // index of the recommended one; -1: none fits
+}
+
+// Topology is one way of running a model and what it would take.
+type Topology struct {
+	Split   string  `json:"split"` // -sm
+	TPS     int     `json:"tps"`   // -tps
+	Layers  int     `json:"ngl"`   // layers on the cards, the head counted as one; -1: all (-ngl)
+	Short   string  `json:"short"` // stages and lanes in words
+	Stages  []Stage `json:"stages"`
+	Decode  float64 `json:"decode"`  // tokens a second of one sequence
+	Prefill float64 `json:"prefill"` // tokens a second of a prompt
+	Sums    int     `json:"collectives"`
+	Fullest int64   `json:"fullest"`           // bytes of the card that has most
+	Lacks   int64   `json:"short_by"`          // bytes that the card with least room lacks
+	Problem string  `json:"problem,omitempty"` // why it cannot run; "": it can
+}
+
+// Stage is a run of layers on a group of cards.
+type Stage struct {
+	First  int      `json:"first_layer"` // -1: the embedding
+	Last   int      `json:"last_layer"`  // the number of layers: the head
+	Lanes  []Lane   `json:"lanes"`
+	Pieces []Pieces `json:"weights"`
+}
+
+// Lane is a card's share of a stage, in bytes.
+type Lane struct {
+	Card     string `json:"card"`
+	Weights  int64  `json:"weights"`
+	Cache    int64  `json:"cache"`
+	State    int64  `json:"state"`
+	Scratch  int64  `json:"scratch"`
+	Overhead int64  `json:"overhead"` // of the driver
+	Total    int64  `json:"total"`
+	Memory   int64  `json:"memory"` // that the card has
+}
+
+// Pieces says how the lanes of a stage hold the weights of one name, the layer left out.
+type Pieces struct {
+	Name  string  `json:"name"`
+	Count int     `json:"count"`
+	Axis  string  `json:"axis"` // that is divided: "inputs" or "outputs"; "": every lane holds all of it; "host": the host's memory does
+	Sizes []int64 `json:"sizes,omitempty"`
+	Bytes int64   `json:"bytes"` // of all lanes together
+}
+
+// Plan predicts the memory and the speed of a model on cards, which need not be here, without loading it. path is a GGUF file, which
+// may end after its tensor table, or a shape file (.json; see engine/shape). The recommended topology is the one that fits and
+// takes least time for the prompt and 256 tokens of answer.
+func Plan(path string, o PlanOptions) (*Planned, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	f, err := openTable(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	model, weights, err := bind(f)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
+	}
+	cards, err := o.described()
+	if err != nil {
+		return nil, err
+	}
+	p := newPlanner(model, weights, cards, &o)
+	info := fileInfo(f, path)
+	out := &Planned{Model: info.Name, Parameters: info.Parameters, Layers: model.Common().Layers, Context: p.use.Keep.Cells, Slots: p.use.Keep.Slots, UBatch: p.rows, Prompt: p.use.Prompt}
+	for _, t := range f.Tensors() {
+		out.Bytes += t.Bytes()
+	}
+	if out.Topologies, err = p.topologies(&o); err != nil {
+		return nil, err
+	}
+	out.Best = best(out.Topologies, p.use.Prompt)
+	return out, nil
+}
+
+// openTable opens a file's metadata and tensor table, or makes them from a shape.
+func openTable(path string) (*gguf.File, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	start := make([]byte, 1)
+	if _, err := io.ReadFull(file, start); err == nil && bytes.Equal(start, []byte("{")) {
+		rest, err := io.ReadAll(io.LimitReader(file, shape.MaxFile+1))
+		if err != nil {
+			return nil, err
+		}
+		return shape.Read(path, append(start, rest...))
+	}
+	return gguf.OpenHeader(path)
+}
+
+// answered is how long an answer the recommendation thinks of.
+const answered = 256
+
+// best is the fitting topology that answers soonest; -1: none fits.
+func best(all []Topology, prompt int) int {
+	at := -1
+	seconds := func(t *Topology) float64 { return float64(prompt)/t.Prefill + answered/t.Decode }
+	for i := range all {
+		if all[i].Problem == "" && (at < 0 || seconds(&all[i]) < seconds(&all[at])) {
+			at = i
+		}
+	}
+	return at
+}
+
+// planner divides one model in several ways.
+type planner struct {
+	graph *graph.Graph
+	cards *described
+	use   plan.Use
+	rows  int
+	outs  int
+}
+
+func newPlanner(model arch.Model, weights []device.Weight, cards *described, o *PlanOptions) *planner {
+	h := model.Common()
+	slots, cells := or(o.Slots, defaultSlots), or(o.Context, min(h.TrainContext, defaultContext))
+	p := &planner{cards: cards}
+	p.rows = max(min(or(o.UBatch, defaultUBatch), cells), slots)
+	p.outs = min(slots+spareOuts, p.rows)
+	keys, _ := cacheType("CacheK", o.CacheK) // checked before
+	values, _ := cacheType("CacheV", o.CacheV)
+	p.use = plan.Use{Packed: o.NoRepack, Types: func(w *graph.Weight) tensor.Type { return weights[w.ID].Type }, Depth: min(o.Depth, cells-1), Prompt: min(or(o.Prompt, 2048), cells),
+		Keep: plan.Storage{Slots: slots, Cells: cells, Planes: planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots)), Keys: keys, Values: values}}
+	b := graph.NewBuilder()
+	model.Forward(b)
+	p.graph = b.Graph()
+	return p
+}
+
+// topologies is the one that was asked for, or all that the cards allow.
+func (p *planner) topologies(o *PlanOptions) ([]Topology, error) {
+	n := len(p.cards.cards)
+	if o.Split != "" || o.TPS > 0 || n == 1 {
+		s, err := p.spread(o)
+		if err != nil {
+			return nil, err
+		}
+		t, err := p.fitting(s)
+		if err != nil {
+			return nil, err
+		}
+		return []Topology{*t}, nil
+	}
+	var all []Topology
+	add := func(mode plan.Mode, tps int) error {
+		s, err := p.spread(o)
+		if err != nil {
+			return err
+		}
+		s.Mode, s.TPS = mode, tps
+		t, err := p.fitting(s)
+		if errors.Is(err, plan.ErrTopology) { // these weights are not divided so
+			all = append(all, Topology{Split: string(mode), TPS: tps, Layers: -1, Problem: err.Error()})
+			return nil
+		}
+		if err == nil {
+			all = append(all, *t)
+		}
+		return err
+	}
+	if err := add(plan.ModeNone, 0); err != nil {
+		return nil, err
+	}
+	if err := add(plan.ModeLayer, 0); err != nil {
+		return nil, err
+	}
+	for tps := 2; tps <= n; tps++ {
+		if n%tps == 0 {
+			if err := add(plan.ModeTensor, tps); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// spread is the options' way of dividing the model.
+func (p *planner) spread(o *PlanOptions) (plan.Spread, error) {
+	s := plan.Spread{Cards: p.cards.cards, Mode: plan.Mode(o.Split), TPS: o.TPS, Shares: o.Shares, Layers: -1, Keep: p.use.Keep}
+	if o.Layers != nil {
+		s.Layers = *o.Layers
+	}
+	if p.cards.host != nil {
+		s.Host = *p.cards.host
+	} else if s.Layers >= 0 {
+		return s, fmt.Errorf("%w: layers beyond -ngl need the cpu among the cards, as in 2xMI50,cpu", ErrBadRequest)
+	}
+	moves, err := o.moves()
+	for _, m := range moves {
+		c := p.cards.named(m.card)
+		if c == nil {
+			return s, fmt.Errorf("%w: there is no card %q", ErrBadRequest, m.card)
+		}
+		s.Moved = append(s.Moved, plan.Move{Pattern: m.pattern, Card: *c})
+	}
+	return s, err
+}
+
+// fitting is the topology of a spread. What does not fit the cards is tried with fewer layers on them, where the processor can
+// take the others and nobody said how many.
+func (p *planner) fitting(s plan.Spread) (*Topology, error) {
+	t, err := p.one(s)
+	if err != nil || t.Problem == "" || p.cards.host == nil || s.Layers >= 0 {
+		return t, err
+	}
+	layers := 0
+	for _, n := range p.graph.Nodes {
+		layers = max(layers, n.Layer+1)
+	}
+	// The most layers that fit, by halving.
+	low, high := 0, layers
+	found := t
+	for low < high {
+		s.Layers = (low + high + 1) / 2
+		part, err := p.one(s)
+		if err != nil {
+			return nil, err
+		}
+		if part.Problem == "" {
+			found, low = part, s.Layers
+		} else {
+			high = s.Layers - 1
+		}
+	}
+	return found, nil
+}
+
+// one divides the model and predicts it.
+func (p *planner) one(s plan.Spread) (*Topology, error) {
+	top, err := plan.Divide(p.graph, p.use.Types, plan.Options{Rows: p.rows, Outs: p.outs}, s)
+	if err != nil {
+		return nil, err
+	}
+	got := plan.Predict(top, p.cards.sheets, &p.use, &plan.Fitted)
+	t := &Topology{Split: string(cmp.Or(s.Mode, plan.ModeTensor)), TPS: s.TPS, Layers: s.Layers, Short: top.Short(),
+		Decode: got.Decode, Prefill: got.Prefill, Sums: got.Sums}
+	if len(s.Cards) == 1 {
+		t.Split, t.TPS = string(plan.ModeNone), 0
+	}
+	for i, st := range top.Stages {
+		stage := Stage{First: st.First, Last: st.Last, Pieces: pieces(&st, &p.use)}
+		for j, l := range st.Lanes {
+			card := p.cards.sheets[l.Card.Name]
+			lane := Lane{Card: l.Card.Name, Weights: l.Memory.Weights, Cache: l.Memory.Cache, State: l.Memory.State, Scratch: l.Memory.Scratch,
+				Total: got.Memory[i][j], Memory: card.Bytes()}
+			lane.Overhead = lane.Total - l.Memory.Total()
+			t.Fullest = max(t.Fullest, lane.Total)
+			if over := lane.Total - lane.Memory; over > t.Lacks {
+				t.Lacks = over
+				t.Problem = fmt.Sprintf("%s has %d MiB and would need %d", lane.Card, lane.Memory>>20, lane.Total>>20)
+			}
+			stage.Lanes = append(stage.Lanes, lane)
+		}
+		t.Stages = append(t.Stages, stage)
+	}
+	return t, nil
+}
+
+// pieces lists a stage's weights by name, in the order in which they are read.
+func pieces(st *plan.Stage, u *plan.Use) []Pieces {
+	var all []Pieces
+	for i, l := range st.Lanes {
+		weights, table := l.Plan.Weights()
+		for _, w := range weights {
+			size, err := tensor.Bytes(u.Types(w), w.Shape)
+			if err != nil { // a lane's part of a tensor that was checked
+				continue
+			}
+			name := withoutLayer(w.Name)
+			at := slices.IndexFunc(all, func(p Pieces) bool { return p.Name == name })
+			if at < 0 {
+				at = len(all)
+				all = append(all, Pieces{Name: name, Sizes: make([]int64, len(st.Lanes))})
+			}
+			p := &all[at]
+			if i == 0 {
+				p.Count++
+			}
+			if table[w] && !l.Card.Table { // once, for all lanes
+				p.Axis, p.Bytes = "host", size
+				continue
+			}
+			p.Bytes += size
+			if w.Part != nil {
+				if p.Axis = "inputs"; w.Part.Axis > 0 || len(w.Part.Of) == 1 {
+					p.Axis = "outputs"
+				}
+				p.Sizes[i] = w.Shape[w.Part.Axis]
+			}
+		}
+	}
+	for i := range all {
+		if all[i].Axis == "" || all[i].Axis == "host" {
+			all[i].Sizes = nil
+		}
+	}
+	return all
+}
+
+// withoutLayer is a tensor's name as every layer has it.
+func withoutLayer(name string) string {
+	var layer int
+	var rest string
+	if n, _ := fmt.Sscanf(name, "blk.%d.%s", &layer, &rest); n == 2 {
+		return rest
+	}
+	return name
+}
