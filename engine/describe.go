@@ -125,9 +125,10 @@ func (e *Engine) Status() Status {
 		s.ContextUsed = max(s.ContextUsed, slot.Used)
 	}
 	for i, m := range e.sched.Memory() {
-		ci := e.cards[i].Info()
-		s.Cards = append(s.Cards, Card{Name: ci.Name, Description: ci.Description, Total: ci.Total, Free: ci.Free, Used: m.Total(), Load: -1,
-			Parts: map[string]int64{"weights": m.Weights, "cache": m.Cache, "state": m.State, "scratch": m.Scratch}})
+		c := cardOf(e.cards[i].Info())
+		c.Used, c.Parts = m.Total(), map[string]int64{"weights": m.Weights, "cache": m.Cache, "state": m.State, "scratch": m.Scratch}
+		c.Stage, c.Layers = e.places[i].stage, e.places[i].layers
+		s.Cards = append(s.Cards, c)
 	}
 	return s
 }
@@ -139,7 +140,7 @@ func Devices() ([]Card, error) {
 		return nil, err
 	}
 	i := c.Info()
-	return []Card{{Name: i.Name, Description: i.Description, Total: i.Total, Free: i.Free, Load: -1}}, nil
+	return []Card{cardOf(i)}, nil
 }
 
 // Cores is how many physical cores this process may use: the threads an engine starts by default.

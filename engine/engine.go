@@ -187,6 +187,8 @@ type Card struct {
 	Parts       map[string]int64 // weights, cache, state, scratch: bytes of Used
 	Temperature float64          // degrees Celsius; 0: unknown
 	Load        float64          // 0..1; -1: unknown
+	Stage       int              // of the loaded model that it is a lane of, from 1; 0: of none
+	Layers      string           // that the stage has, from 0, such as "0–31"
 }
 
 // Slot is one sequence's place.

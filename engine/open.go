@@ -25,6 +25,7 @@ type Engine struct {
 	cards    []device.Card // a lane's, in the order of Runner.Memory
 	run      *exec.Runner
 	sched    *sched.Scheduler
+	places   []place // of the cards
 	info     Info
 }
 

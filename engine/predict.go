@@ -61,6 +61,7 @@ type Topology struct {
 type Stage struct {
 	First  int      `json:"first_layer"` // -1: the embedding
 	Last   int      `json:"last_layer"`  // the number of layers: the head
+	Layers string   `json:"layers"`      // such as "0–31"; "": none
 	Lanes  []Lane   `json:"lanes"`
 	Pieces []Pieces `json:"weights"`
 }
@@ -159,12 +160,14 @@ type planner struct {
 	use   plan.Use
 	rows  int
 	outs  int
+
+	layers int // of the model
 }
 
 func newPlanner(model arch.Model, weights []device.Weight, cards *described, o *PlanOptions) *planner {
 	h := model.Common()
 	slots, cells := or(o.Slots, defaultSlots), or(o.Context, min(h.TrainContext, defaultContext))
-	p := &planner{cards: cards}
+	p := &planner{cards: cards, layers: h.Layers}
 	p.rows = max(min(or(o.UBatch, defaultUBatch), cells), slots)
 	p.outs = min(slots+spareOuts, p.rows)
 	keys, _ := cacheType("CacheK", o.CacheK) // checked before
@@ -253,12 +256,8 @@ func (p *planner) fitting(s plan.Spread) (*Topology, error) {
 	if err != nil || t.Problem == "" || p.cards.host == nil || s.Layers >= 0 {
 		return t, err
 	}
-	layers := 0
-	for _, n := range p.graph.Nodes {
-		layers = max(layers, n.Layer+1)
-	}
 	// The most layers that fit, by halving.
-	low, high := 0, layers
+	low, high := 0, p.layers
 	found := t
 	for low < high {
 		s.Layers = (low + high + 1) / 2
@@ -288,7 +287,7 @@ func (p *planner) one(s plan.Spread) (*Topology, error) {
 		t.Split, t.TPS = string(plan.ModeNone), 0
 	}
 	for i, st := range top.Stages {
-		stage := Stage{First: st.First, Last: st.Last, Pieces: pieces(&st, &p.use)}
+		stage := Stage{First: st.First, Last: st.Last, Layers: layersText(st.First, st.Last, p.layers), Pieces: pieces(&st, &p.use)}
 		for j, l := range st.Lanes {
 			card := p.cards.sheets[l.Card.Name]
 			lane := Lane{Card: l.Card.Name, Weights: l.Memory.Weights, Cache: l.Memory.Cache, State: l.Memory.State, Scratch: l.Memory.Scratch,

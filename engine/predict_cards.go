@@ -74,7 +74,15 @@ func (o *PlanOptions) described() (*described, error) {
 	if processors == 0 {
 		return d, nil
 	}
-	s, err := processor(o.Threads)
+	level := o.Level
+	if level == "" {
+		level = os.Getenv("INGOT_CPU")
+	}
+	card, err := device.NewCPU(o.Threads, level)
+	if err != nil {
+		return nil, err
+	}
+	s, err := processor(card.Info())
 	if err != nil {
 		return nil, err
 	}
@@ -82,22 +90,23 @@ func (o *PlanOptions) described() (*described, error) {
 		return nil, fmt.Errorf("%w: parts of the processor beside other cards", ErrBadRequest)
 	}
 	if len(d.cards) > 0 {
-		c := s.Card("cpu")
-		d.host, d.sheets["cpu"] = &c, s
+		c := card.Plan()
+		d.host, d.sheets[c.Name] = &c, s
 		return d, nil
 	}
 	if processors == 1 && o.TPS > 1 {
 		processors = o.TPS
 	}
-	if processors == 1 {
-		add("cpu", *s)
+	parts := []*device.CPU{card}
+	if processors > 1 {
+		parts = card.Cut(processors)
 	}
-	for i := range processors {
-		if processors > 1 {
-			part, n := *s, float64(processors)
-			part.Memory, part.Bandwidth, part.F16, part.I8 = s.Memory/n, s.Bandwidth/n, s.F16/n, s.I8/n
-			add(fmt.Sprintf("cpu:%d", i), part)
-		}
+	for _, c := range parts { // lanes of a processor share its memory, and each counts its own share
+		part, n := *s, float64(len(parts))
+		part.Memory, part.Bandwidth, part.F16, part.I8 = s.Memory/n, s.Bandwidth/n, s.F16/n, s.I8/n
+		p := c.Plan()
+		d.sheets[p.Name] = &part
+		d.cards = append(d.cards, p)
 	}
 	return d, nil
 }
@@ -125,16 +134,12 @@ var limits struct {
 }
 
 // processor is the sheet of this machine's processor, from what it was measured to do.
-func processor(threads int) (*plan.Sheet, error) {
-	c, err := device.NewCPU(threads, os.Getenv("INGOT_CPU"))
-	if err != nil {
-		return nil, err
-	}
-	info := c.Info()
+func processor(info device.Info) (*plan.Sheet, error) {
 	limits.Lock()
 	defer limits.Unlock()
 	l := limits.of[info.Threads]
 	if l == nil {
+		var err error
 		if l, err = cpu.MeasureLimits(info.Threads, 256<<20); err != nil {
 			return nil, err
 		}

@@ -114,6 +114,7 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 	if e.run, err = e.load(top, cards, spec, o.Progress); err != nil {
 		return err
 	}
+	e.places = placesOf(top, h.Layers)
 	so := sched.Options{Rows: rows, Outs: outs, Interval: max(interval, rows)}
 	if o.Hook != nil {
 		so.Ran = (&hooked{run: e.run, kept: top.Kept(), call: o.Hook}).ran

@@ -74,6 +74,8 @@ type Card struct {
 	Parts       map[string]int64 `json:"parts,omitempty"`
 	Temperature float64          `json:"temperature"`
 	Load        float64          `json:"load"`
+	Stage       int              `json:"stage,omitempty"` // from 1; 0: not a lane of the loaded model
+	Layers      string           `json:"layers,omitempty"`
 }
 
 // Slot is engine.Slot on the wire.
@@ -149,7 +151,7 @@ func NewEngineStatus(s engine.Status) *EngineStatus {
 	}
 	for _, c := range s.Cards {
 		out.Cards = append(out.Cards, Card{Name: c.Name, Description: c.Description, Total: c.Total, Used: c.Used,
-			Free: c.Free, Parts: c.Parts, Temperature: rate(c.Temperature), Load: rate(c.Load)})
+			Free: c.Free, Parts: c.Parts, Temperature: rate(c.Temperature), Load: rate(c.Load), Stage: c.Stage, Layers: c.Layers})
 	}
 	for _, l := range s.Slots {
 		out.Slots = append(out.Slots, Slot{ID: l.ID, Busy: l.Busy, Used: l.Used, Context: l.Context})
@@ -165,7 +167,7 @@ func (s *EngineStatus) Engine() engine.Status {
 	}
 	for _, c := range s.Cards {
 		out.Cards = append(out.Cards, engine.Card{Name: c.Name, Description: c.Description, Total: c.Total, Used: c.Used,
-			Free: c.Free, Parts: c.Parts, Temperature: c.Temperature, Load: c.Load})
+			Free: c.Free, Parts: c.Parts, Temperature: c.Temperature, Load: c.Load, Stage: c.Stage, Layers: c.Layers})
 	}
 	for _, l := range s.Slots {
 		out.Slots = append(out.Slots, engine.Slot{ID: l.ID, Busy: l.Busy, Used: l.Used, Context: l.Context})

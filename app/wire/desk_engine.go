@@ -59,11 +59,27 @@ func cards(from []engine.Card) []live.Card {
 	for _, c := range from {
 		step := max(c.Total/100, 64<<20) // free memory wobbles all the time; finer steps are not worth a redraw
 		c.Free = c.Free / step * step
-		out = append(out, live.Card{Name: c.Name, Description: c.Description, CPU: c.Name == "cpu", Total: c.Total, Used: c.Used, Free: c.Free,
+		out = append(out, live.Card{Name: c.Name, Description: c.Description, CPU: c.Name == "cpu" || strings.HasPrefix(c.Name, "cpu:"), Total: c.Total, Used: c.Used, Free: c.Free,
 			Parts:       live.Parts{Weights: c.Parts["weights"], Cache: c.Parts["cache"], State: c.Parts["state"], Scratch: c.Parts["scratch"]},
 			Temperature: c.Temperature, Load: c.Load})
 	}
 	return out
+}
+
+// stages are the loaded model's lanes, and how many a stage has.
+func stages(from []engine.Card) (all [][]live.Lane, tps int) {
+	for _, c := range from {
+		if c.Stage < 1 {
+			continue
+		}
+		for len(all) < c.Stage {
+			all = append(all, nil)
+		}
+		at := &all[c.Stage-1]
+		*at = append(*at, live.Lane{Card: c.Name, Layers: c.Layers})
+		tps = max(tps, len(*at))
+	}
+	return all, tps
 }
 
 // State returns the last known state.
@@ -239,8 +255,7 @@ func (d *deskEngine) watch() {
 			s.ContextUsed, s.Context = e.Status.ContextUsed, e.Status.Context
 			s.Cards = cards(e.Status.Cards)
 			s.Level, s.Threads, s.CanThink = e.Info.Level, e.Info.Threads, e.Info.CanThink
-			lane := live.Lane{Card: "cpu", Layers: fmt.Sprintf("0-%d", e.Info.Layers-1)}
-			s.Stages, s.TPS = [][]live.Lane{{lane}}, 1
+			s.Stages, s.TPS = stages(e.Status.Cards)
 		})
 		return nil
 	})

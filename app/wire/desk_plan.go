@@ -5,7 +5,6 @@ package wire
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"ingot/app/library"
@@ -45,7 +44,7 @@ func (d *deskPlanner) Plan(context.Context) (cardsscreen.Plan, error) {
 		if len(t.Stages) == 0 {
 			continue
 		}
-		w := wayOf(t, got.Layers)
+		w := wayOf(t)
 		w.OtherDecode, w.OtherPrefill = other.Topologies[i].Decode, other.Topologies[i].Prefill
 		w.Best, w.InUse = i == got.Best, inUse(p.Engine, t, len(got.Topologies))
 		plan.Ways = append(plan.Ways, w)
@@ -80,12 +79,12 @@ func planOptions(p prefs.Settings) engine.PlanOptions {
 	return o
 }
 
-func wayOf(t *engine.Topology, layers int) cardsscreen.Way {
+func wayOf(t *engine.Topology) cardsscreen.Way {
 	w := cardsscreen.Way{Split: t.Split, TPS: t.TPS, Decode: t.Decode, Prefill: t.Prefill, Fits: t.Problem == ""}
 	for i := range t.Stages {
 		var lanes []cardsscreen.Share
 		for _, l := range t.Stages[i].Lanes {
-			lanes = append(lanes, cardsscreen.Share{Card: l.Card, Layers: layersText(t.Stages[i].First, t.Stages[i].Last, layers), Bytes: l.Total, Memory: l.Memory})
+			lanes = append(lanes, cardsscreen.Share{Card: l.Card, Layers: t.Stages[i].Layers, Bytes: l.Total, Memory: l.Memory})
 			if l.Total > w.Fullest {
 				w.Fullest, w.Room = l.Total, l.Memory
 			}
@@ -93,15 +92,6 @@ func wayOf(t *engine.Topology, layers int) cardsscreen.Way {
 		w.Stages = append(w.Stages, lanes)
 	}
 	return w
-}
-
-// layersText is the layers of a stage as people count them: from 0.
-func layersText(first, last, layers int) string {
-	first, last = max(first, 0), min(last, layers-1)
-	if first == last {
-		return fmt.Sprint(first)
-	}
-	return fmt.Sprintf("%d–%d", first, last)
 }
 
 // inUse tells whether the settings mean that topology, one of so many.

@@ -48,6 +48,7 @@ type Info struct {
 	Total, Free int64  // bytes of memory, as the system says now
 	Threads     int
 	Level       string // instruction-set level of a CPU
+	Bus         string // a graphics card's address on the PCI bus, such as "0000:03:00.0"
 }
 
 // Spec is what a lane is made from.
