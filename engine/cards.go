@@ -24,7 +24,10 @@ type deck struct {
 // cut into that many.
 func deal(o *Options, host *device.CPU) (*deck, error) {
 	d := &deck{host: host, cards: map[string]device.Card{"cpu": host}}
-	names := spell(o.Cards)
+	names, err := found(spell(o.Cards))
+	if err != nil {
+		return nil, err
+	}
 	if len(names) == 0 {
 		names = []string{"cpu"}
 	}
@@ -40,12 +43,24 @@ func deal(o *Options, host *device.CPU) (*deck, error) {
 	for _, m := range moves {
 		all = append(all, m.card)
 	}
+	var graphics []string
 	for _, n := range all {
 		if i, ok := cpuPart(n); ok {
 			parts = max(parts, i+1)
+		} else if device.SimtName(n) {
+			if !slices.Contains(graphics, n) {
+				graphics = append(graphics, n)
+			}
 		} else if n != "cpu" {
-			return nil, fmt.Errorf("%w: there is no card %q here, only the cpu", ErrBadRequest, n)
+			return nil, fmt.Errorf("%w: there is no card %q; cards are cpu, cpu:N, hip:N and cuda:N", ErrBadRequest, n)
 		}
+	}
+	opened, err := device.OpenSimt(graphics)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrBadRequest, err)
+	}
+	for i, n := range graphics {
+		d.cards[n] = opened[i]
 	}
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
@@ -62,13 +77,44 @@ func deal(o *Options, host *device.CPU) (*deck, error) {
 	return d, nil
 }
 
-// spell writes "4xcpu" as cpu:0 to cpu:3.
+// found puts all cards of a driver in the place of its name, "hip" or "cuda", and those of the first driver that has any in the place of
+// "auto"; without one that is the processor.
+func found(names []string) (all []string, err error) {
+	for _, n := range names {
+		kinds := []string{n}
+		if n == "auto" {
+			kinds = device.SimtKinds
+		} else if !slices.Contains(device.SimtKinds, n) {
+			all = append(all, n)
+			continue
+		}
+		var cards []*device.Simt
+		for _, kind := range kinds {
+			if cards, err = device.SimtCards(kind); err == nil {
+				break
+			}
+		}
+		if n == "auto" && err != nil {
+			all = append(all, "cpu")
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrBadRequest, n, err)
+		}
+		for _, c := range cards {
+			all = append(all, c.Info().Name)
+		}
+	}
+	return all, nil
+}
+
+// spell writes "4xcpu" as cpu:0 to cpu:3, and other kinds of cards likewise.
 func spell(names []string) (all []string) {
 	for _, n := range names {
-		if count, kind, ok := strings.Cut(n, "x"); ok && kind == "cpu" {
+		if count, kind, ok := strings.Cut(n, "x"); ok && (kind == "cpu" || slices.Contains(device.SimtKinds, kind)) {
 			if k, err := strconv.Atoi(count); err == nil && k > 0 && k <= maxLanes {
 				for i := range k {
-					all = append(all, fmt.Sprintf("cpu:%d", i))
+					all = append(all, fmt.Sprintf("%s:%d", kind, i))
 				}
 				continue
 			}

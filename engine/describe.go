@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,8 +140,28 @@ func Devices() ([]Card, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := c.Info()
-	return []Card{cardOf(i)}, nil
+	infos := []device.Info{c.Info()}
+	for _, kind := range device.SimtKinds {
+		cards, _ := device.SimtCards(kind) // Undriven says why there are none
+		for _, c := range cards {
+			infos = append(infos, c.Info())
+		}
+	}
+	var all []Card
+	for _, i := range infos {
+		all = append(all, cardOf(i))
+	}
+	return all, nil
+}
+
+// Undriven says of each kind of graphics driver that has no cards here why that is, a line each.
+func Undriven() (lines []string) {
+	for _, kind := range device.SimtKinds {
+		if _, err := device.SimtCards(kind); err != nil {
+			lines = append(lines, fmt.Sprintf("%s: %v", kind, err))
+		}
+	}
+	return lines
 }
 
 // Cores is how many physical cores this process may use: the threads an engine starts by default.

@@ -30,7 +30,8 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Split: "row"}, ErrBadRequest, `Options.Split is "row", expected none, layer or tensor`},
 		{Options{CacheK: "q4_k"}, ErrBadRequest, `Options.CacheK is "q4_k", expected f16, bf16, q8_0, q4_0 or f32`},
 		{Options{CacheV: "i8"}, ErrBadRequest, `Options.CacheV is "i8"`},
-		{Options{Cards: []string{"hip:3"}}, ErrBadRequest, `there is no card "hip:3" here, only the cpu`},
+		{Options{Cards: []string{"tpu:0"}}, ErrBadRequest, `there is no card "tpu:0"`},
+		{Options{Cards: []string{"hip:3"}}, ErrBadRequest, "hip:3: "},
 		{Options{Cards: []string{"cpu", "cpu"}}, ErrBadRequest, `the card "cpu" is named twice`},
 		{Options{Cards: []string{"65xcpu"}}, ErrBadRequest, `there is no card "65xcpu"`},
 		{Options{Cards: []string{"cpu:64"}}, ErrBadRequest, "the CPU in 65 parts, expected up to 64"},
@@ -40,7 +41,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Cards: []string{"2xcpu"}, Shares: []float64{1, 2, 3}}, ErrBadRequest, "3 proportions (-ts) for 2 cards"},
 		{Options{Moves: []string{"ffn"}}, ErrBadRequest, `Options.Moves has "ffn", expected PATTERN=CARD`},
 		{Options{Moves: []string{"ffn(=cpu"}}, ErrBadRequest, "Options.Moves: error parsing regexp"},
-		{Options{Moves: []string{"ffn=hip:0"}}, ErrBadRequest, `there is no card "hip:0"`},
+		{Options{Moves: []string{"ffn=hip:0"}}, ErrBadRequest, "hip:0: "},
 		{Options{Level: "sse2"}, nil, "sse2"},
 		{Options{Context: 1 << 30, Slots: 1 << 10}, device.ErrMemory, "MiB"},
 	} {

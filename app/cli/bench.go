@@ -102,7 +102,7 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	}
 	for _, n := range o.gpuLayers {
 		if n > 0 {
-			fmt.Fprintf(env.Stderr, "ingot: -ngl has no effect: %s\n", noGPU)
+			fmt.Fprintln(env.Stderr, "ingot: -ngl has no effect here: the cards that --cards names have all layers")
 			break
 		}
 	}

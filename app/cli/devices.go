@@ -8,9 +8,6 @@ import (
 	"ingot/engine"
 )
 
-// noGPU is why no graphics card is ever listed.
-const noGPU = "GPU cards are not supported by this build yet."
-
 type deviceRow struct {
 	Name        string `json:"name"`
 	Description string `json:"description"`
@@ -38,8 +35,10 @@ func runDevices(_ context.Context, env *Env, args []string) error {
 	for _, r := range rows {
 		fmt.Fprintf(env.Stdout, "%s: %s, %s of memory, %s free\n", r.Name, r.Description, bytesText(r.MemoryTotal), bytesText(r.MemoryFree))
 	}
-	_, err = fmt.Fprintln(env.Stdout, noGPU)
-	return err
+	for _, line := range engine.Undriven() {
+		fmt.Fprintln(env.Stdout, line)
+	}
+	return nil
 }
 
 // writeJSON prints a value for programs, indented for people.

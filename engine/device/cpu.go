@@ -304,7 +304,7 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 	if p, ok := b.vectors[w]; ok {
 		return p, nil
 	}
-	src := b.source(w)
+	src := sourceOf(w, b.spec.Weights[w.ID])
 	data, _ := src.run(0, src.count)
 	p := unsafe.Pointer(unsafe.SliceData(data))
 	if !mappedVector(w, src.typ) || uintptr(p)%4 != 0 {

@@ -33,7 +33,7 @@ func (b *cpuBuild) remember() {
 			continue
 		}
 		seen[s.W[0]] = true
-		from := b.source(s.W[0])
+		from := sourceOf(s.W[0], b.spec.Weights[s.W[0].ID])
 		b.lane.matrices = append(b.lane.matrices, region{b.matrices[s.W[0]].at, from.count * from.row})
 	}
 }

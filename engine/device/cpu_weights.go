@@ -30,8 +30,7 @@ type source struct {
 	held, of   int64           // rows a matrix: the lane's, the file's
 }
 
-func (b *cpuBuild) source(w *graph.Weight) source {
-	d := b.spec.Weights[w.ID]
+func sourceOf(w *graph.Weight, d Weight) source {
 	of := w.Shape
 	if w.Part != nil {
 		of = w.Part.Of
@@ -129,7 +128,7 @@ func (b *cpuBuild) weights() error {
 		}
 	}
 	for _, w := range used {
-		s := b.source(w)
+		s := sourceOf(w, b.spec.Weights[w.ID])
 		if b.card.counts(table[w]) {
 			b.lane.used.Weights += s.count * s.row
 		}

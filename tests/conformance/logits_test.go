@@ -56,7 +56,7 @@ func firstMean(other, exact *recording) float64 {
 }
 
 // compareLogits is one run of the command.
-func compareLogits(t *testing.T, model, ref string, args ...string) (d struct {
+func compareLogits(t *testing.T, model, ref string) (d struct {
 	Mean      float64
 	Max       float64
 	FirstMean float64 `json:"first_mean"`
@@ -64,7 +64,7 @@ func compareLogits(t *testing.T, model, ref string, args ...string) (d struct {
 	Steps     int
 }) {
 	t.Helper()
-	stdout, stderr, code := ingot(t, "", append([]string{"compare-logits", model, ref, "-o", "json"}, args...)...)
+	stdout, stderr, code := ingot(t, "", "compare-logits", model, ref, "-o", "json")
 	if code != 0 {
 		t.Fatalf("compare-logits %s: exit %d, %s", filepath.Base(ref), code, stderr)
 	}
@@ -87,21 +87,9 @@ func TestLogitsAgainstExact(t *testing.T) {
 	if len(refs) == 0 {
 		t.Fatal("no recordings")
 	}
-	type setting struct {
-		name string
-		args []string
-	}
-	var settings []setting
 	for _, level := range cpu.Levels() {
-		settings = append(settings, setting{name: level.String()})
-	}
-	for _, cards := range []string{"-tps 2", "-cards 4xcpu", "-cards 2xcpu -sm layer", "-cards 4xcpu -tps 2"} {
-		settings = append(settings, setting{cpu.Detect().String() + " " + cards, strings.Fields(cards)})
-	}
-	for _, s := range settings {
-		t.Run(s.name, func(t *testing.T) {
-			level, _, _ := strings.Cut(s.name, " ")
-			t.Setenv("INGOT_CPU", level)
+		t.Run(level.String(), func(t *testing.T) {
+			t.Setenv("INGOT_CPU", level.String())
 			var table strings.Builder
 			fmt.Fprintf(&table, "%-28s %9s %9s %6s %9s %7s\n", "file", "ours", "theirs", "ratio", "mean", "argmax")
 			var ours, theirs, plainSum float64
@@ -109,10 +97,10 @@ func TestLogitsAgainstExact(t *testing.T) {
 			for _, ref := range refs {
 				name := strings.TrimSuffix(filepath.Base(ref), ".json")
 				model := reference(t, "models", name+".gguf")
-				own := compareLogits(t, model, ref, s.args...)
+				own := compareLogits(t, model, ref)
 				exactPath := strings.TrimSuffix(ref, ".json") + ".exact.json"
 				if _, err := os.Stat(exactPath); err == nil {
-					exact := compareLogits(t, model, exactPath, s.args...)
+					exact := compareLogits(t, model, exactPath)
 					other := firstMean(readRecording(t, ref), readRecording(t, exactPath))
 					ours, theirs, files = ours+exact.FirstMean, theirs+other, files+1
 					fmt.Fprintf(&table, "%-28s %9.6f %9.6f %6.2f %9.6f %7.3f\n", name, exact.FirstMean, other, exact.FirstMean/other, own.Mean, own.Argmax)

@@ -55,6 +55,7 @@ struct Runner {
 	const Launch *launch = nullptr;
 	int wave = 64;
 	bool checking = false;
+	Card *card = nullptr;
 	std::string failure;
 #if !defined(__x86_64__)
 	ucontext_t home_context;
@@ -213,6 +214,10 @@ bool Runner::block(int index) {
 			double t = now();
 			if (waits_since == 0)
 				waits_since = t;
+			if (card->broken) {
+				failure = "ends with its card";
+				return false;
+			}
 			if (t - waits_since > config.patience) {
 				failure = "waits for ever";
 				return false;
@@ -232,6 +237,7 @@ void abandon() { runner.leave(ended); }
 int run_blocks(Card *c, const Launch &l, int first, int last, std::string *why) {
 	Runner *r = &runner;
 	r->launch = &l;
+	r->card = c;
 	r->wave = config.wave();
 	r->checking = config.check;
 	r->failure.clear();

@@ -92,6 +92,10 @@ int init() {
 	for (auto &old : cards) { // kept, for streams that are not closed yet; what hangs ends
 		old->broken = launch_failure;
 		old->standard.reset();
+	}
+	for (auto &old : cards) {
+		while (old->busy) // its kernels see that it broke
+			std::this_thread::sleep_for(std::chrono::milliseconds(1));
 		std::lock_guard<std::mutex> l(old->m);
 		for (auto &b : old->blocks)
 			drop((void *)b.first, b.second);
@@ -262,7 +266,9 @@ Stream::Stream(Card *c) : card(c) {
 			Work w = std::move(queue.front());
 			queue.pop_front();
 			g.unlock();
+			card->busy++;
 			int e = card->broken ? (int)card->broken : w();
+			card->busy--;
 			if (e)
 				card->broken = e; // a card that faulted answers everything with its fault
 			g.lock();

@@ -118,6 +118,7 @@ struct Card {
 	std::map<uintptr_t, size_t> blocks; // allocations, by address
 	size_t used = 0;
 	std::atomic<int> broken{0}; // the error that the card stays in
+	std::atomic<int> busy{0};   // pieces of work being done
 	std::atomic<int64_t> launched{0};
 	std::vector<char> reaches; // by card: whether peer access is enabled
 	Counts counts;
