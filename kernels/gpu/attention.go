@@ -3,6 +3,7 @@ package gpu
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // CacheTypes are the element types of a KV cache.
@@ -62,16 +63,18 @@ func (a Attention) Launch(_ Card, rows, seqs int) ([]Launch, error) {
 		return nil, err
 	}
 	group := int(a.Heads / a.KVHeads)
-	t, err := a.tile(group)
-	if err != nil {
-		return nil, err
+	m, entry, pieces := a.decode(group), "attention_decode", rows
+	if m.File == "" {
+		t, err := a.tile(group)
+		if err != nil {
+			return nil, err
+		}
+		m, entry = Module{File: "attention.gpu", Defines: a.defines(t)}, "attention"
+		if each := t.queries / group; each > 1 && a.Sections == 1 {
+			pieces = rows/each + seqs
+		}
 	}
-	m := Module{File: "attention.gpu", Defines: a.defines(t)}
-	pieces := rows
-	if each := t.queries / group; each > 1 && a.Sections == 1 {
-		pieces = rows/each + seqs
-	}
-	list := []Launch{launch(m, "attention", int(a.Sections), int(a.KVHeads), pieces, &a.AttentionArgs)}
+	list := []Launch{launch(m, entry, int(a.Sections), int(a.KVHeads), pieces, &a.AttentionArgs)}
 	if a.Sections > 1 {
 		list = append(list, launch(m, "attention_join", int(a.Heads), rows, 1, &a.AttentionArgs))
 	}
@@ -83,17 +86,29 @@ func (a Attention) Launch(_ Card, rows, seqs int) ([]Launch, error) {
 	return list, nil
 }
 
+// decode is the module for a few rows, of the shapes that attention_decode.gpu takes; none for others.
+func (a *Attention) decode(group int) Module {
+	if a.Sections == 1 || a.Dim != 64 && a.Dim != 128 && a.Dim != 256 || group > 16 {
+		return Module{}
+	}
+	queries := 4
+	for queries < group {
+		queries *= 2
+	}
+	return Module{File: "attention_decode.gpu", Defines: fmt.Sprintf("DIM=%d KT=%d VT=%d QUERIES=%d", a.Dim, a.Type, a.VType, queries)}
+}
+
 // attentionTile is what a block works on at a time.
 type attentionTile struct{ queries, cells int }
 
-// Tiles in order of preference, each with at least a score a thread.
+// Tiles in order of preference.
 var (
-	promptTiles = []attentionTile{{32, 32}, {16, 32}, {16, 16}, {8, 32}}
-	decodeTiles = []attentionTile{{4, 64}, {8, 64}, {8, 32}, {16, 64}, {16, 32}, {16, 16}, {32, 32}}
+	promptTiles = []attentionTile{{32, 32}, {16, 32}, {16, 16}, {8, 32}, {8, 16}}
+	decodeTiles = []attentionTile{{4, 64}, {8, 64}, {8, 32}, {8, 16}, {16, 64}, {16, 32}, {16, 16}, {32, 32}}
 )
 
 // tile picks the first tile that holds the heads of a kv head and leaves room for two blocks in a compute unit's LDS, or
-// else for one.
+// else for one; NVIDIA's compiler gives a block 48 KB.
 func (a *Attention) tile(group int) (attentionTile, error) {
 	if a.Dim < 8 || a.Dim%8 != 0 {
 		return attentionTile{}, fmt.Errorf("attention with heads of %d values, where multiples of 8 are possible", a.Dim)
@@ -102,7 +117,7 @@ func (a *Attention) tile(group int) (attentionTile, error) {
 	if a.Sections > 1 {
 		tiles = decodeTiles
 	}
-	for _, room := range []int{32 << 10, 64 << 10} {
+	for _, room := range []int{32 << 10, 48 << 10} {
 		for _, t := range tiles {
 			if t.queries >= group && a.lds(t) <= room {
 				return t, nil
@@ -128,8 +143,8 @@ func (a *Attention) defines(t attentionTile) string {
 	return fmt.Sprintf("DIM=%d KT=%d VT=%d QUERIES=%d CELLS=%d", a.Dim, a.Type, a.VType, t.queries, t.cells)
 }
 
-// attentionDefines lists the shapes of usual models, for decoding and for prompts.
-func attentionDefines() []string {
+// attentionDefines lists the shapes of usual models that attention.gpu, or attention_decode.gpu, is compiled for.
+func attentionDefines(decode bool) []string {
 	var all []string
 	for _, shape := range []struct{ dim, group int }{{128, 4}, {64, 8}, {80, 1}, {128, 8}, {256, 4}, {256, 16}, {512, 8}} {
 		for i, t := range [][2]Type{{F16, F16}, {Q8_0, Q8_0}, {Q4_0, Q4_0}, {BF16, BF16}, {F32, F32}} {
@@ -141,8 +156,12 @@ func attentionDefines() []string {
 				if cached(a.Dim, a.Type, a.VType) != nil {
 					continue
 				}
-				if tile, err := a.tile(shape.group); err == nil && !slices.Contains(all, a.defines(tile)) {
-					all = append(all, a.defines(tile))
+				defines := a.decode(shape.group).Defines
+				if tile, err := a.tile(shape.group); err == nil && defines == "" {
+					defines = a.defines(tile)
+				}
+				if strings.Contains(defines, "CELLS") != decode && !slices.Contains(all, defines) {
+					all = append(all, defines)
 				}
 			}
 		}

@@ -124,8 +124,8 @@ func definesOf(file, weight string) []string {
 	switch file {
 	case "delta.gpu":
 		return []string{"DIM=128"}
-	case "attention.gpu":
-		return attentionDefines()
+	case "attention.gpu", "attention_decode.gpu":
+		return attentionDefines(file == "attention_decode.gpu")
 	case "mat_vec.gpu":
 		return []string{"VECTORS=1", "VECTORS=2", "VECTORS=4", "VECTORS=8"}
 	case "experts_vec.gpu":

@@ -74,6 +74,7 @@ func TestAttention(t *testing.T) {
 	}{
 		{4, 128, cpu.F16, cpu.F16, 1}, {4, 128, cpu.F16, cpu.F16, 32}, {1, 64, cpu.Q8_0, cpu.Q4_0, 1}, {7, 64, cpu.Q8_0, cpu.Q8_0, 8},
 		{3, 80, cpu.BF16, cpu.F16, 1}, {2, 32, cpu.F32, cpu.BF16, 4}, {16, 256, cpu.F16, cpu.F16, 1}, {8, 256, cpu.F16, cpu.Q8_0, 32},
+		{16, 64, cpu.Q4_0, cpu.F32, 4}, {5, 128, cpu.BF16, cpu.Q4_0, 32}, {1, 256, cpu.F32, cpu.F16, 2}, {12, 128, cpu.Q8_0, cpu.BF16, 3}, {8, 512, cpu.F16, cpu.F16, 1}, {3, 96, cpu.F16, cpu.F16, 32},
 	} {
 		t.Run(fmt.Sprintf("%d heads of %d, %v %v, %d sections", c.group, c.dim, c.keys, c.values, c.sections), func(t *testing.T) {
 			onEach(t, func(t *testing.T, card *card) {
@@ -110,7 +111,7 @@ func TestAttentionAtDepth(t *testing.T) {
 				b.Pos()[c.rows] = b.Seqs()[1].Pos0
 				return b
 			})
-			b.attention(1, 4, 32, cpu.F16, cpu.F16, c.window, c.end, c.sections)
+			b.attention(1, 4, pick(b, 32, 64), cpu.F16, cpu.F16, c.window, c.end, c.sections)
 		}
 	})
 }
