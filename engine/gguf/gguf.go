@@ -70,6 +70,7 @@ func (t *Tensor) Bytes() int64 {
 // Close excepted.
 type File struct {
 	path    string
+	mode    Mode
 	parts   []string
 	size    int64
 	meta    *Meta
@@ -80,14 +81,17 @@ type File struct {
 
 // Open maps the file and, where it is one part of several, all the others: NAME-00001-of-00003.gguf and so
 // on in the same folder, whichever of them path names.
-func Open(path string) (*File, error) { return open(path, true) }
+func Open(path string) (*File, error) { return open(path, true, Mapped) }
+
+// OpenAs is Open with another way of getting tensor data into memory.
+func OpenAs(path string, m Mode) (*File, error) { return open(path, true, m) }
 
 // OpenHeader reads metadata and tensor table only. It checks what Open does, but the data may be missing:
 // a file cut anywhere after its tensor table is accepted.
-func OpenHeader(path string) (*File, error) { return open(path, false) }
+func OpenHeader(path string) (*File, error) { return open(path, false, Mapped) }
 
-func open(path string, withData bool) (_ *File, err error) {
-	f := &File{path: path, index: map[string]int{}}
+func open(path string, withData bool, mode Mode) (_ *File, err error) {
+	f := &File{path: path, mode: mode, index: map[string]int{}}
 	defer func() {
 		if err != nil {
 			f.Close()
@@ -149,7 +153,7 @@ func (f *File) addPart(path string, withData bool, check func(*header) error) (*
 	}
 	var data []byte
 	if withData && len(h.tensors) > 0 {
-		m, err := mapFile(file, st.Size())
+		m, err := mapFile(file, path, st.Size(), f.mode)
 		if err != nil {
 			return fail(err)
 		}
@@ -177,18 +181,18 @@ func (f *File) Close() error {
 		f.tensors[i].Data = nil
 	}
 	var errs []error
-	for _, m := range f.maps {
-		errs = append(errs, m.unmap())
+	for i := range f.maps {
+		errs = append(errs, f.maps[i].unmap())
 	}
 	f.maps = nil
 	return errors.Join(errs...)
 }
 
-// Release lets the system take back the memory that part of a tensor's data occupies. The data stays readable: what is
-// read again comes from the file.
+// Release lets the system take back the memory that part of a tensor's data occupies. Mapped data stays readable: what is
+// read again comes from the file. Other data must be asked for again; see Need.
 func (f *File) Release(data []byte) {
-	for _, m := range f.maps {
-		m.release(data)
+	for i := range f.maps {
+		f.maps[i].release(data)
 	}
 }
 

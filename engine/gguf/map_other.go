@@ -9,10 +9,13 @@ import (
 	"os"
 )
 
-// mapping is a whole file in memory. On this system it is read, not mapped.
-type mapping struct{ data []byte }
+// mapping is a whole file in memory. On this system it is read at once, whatever the mode.
+type mapping struct {
+	path string
+	data []byte
+}
 
-func mapFile(f *os.File, size int64) (mapping, error) {
+func mapFile(f *os.File, path string, size int64, _ Mode) (mapping, error) {
 	if size > math.MaxInt {
 		return mapping{}, fmt.Errorf("%d bytes are more than this machine addresses", size)
 	}
@@ -20,9 +23,9 @@ func mapFile(f *os.File, size int64) (mapping, error) {
 	if _, err := f.ReadAt(data, 0); err != nil && err != io.EOF {
 		return mapping{}, err
 	}
-	return mapping{data}, nil
+	return mapping{path, data}, nil
 }
 
-func (m mapping) unmap() error { return nil }
-
-func (m mapping) release([]byte) {}
+func (m *mapping) unmap() error      { return nil }
+func (m *mapping) need([]byte) error { return nil }
+func (m *mapping) release([]byte)    {}

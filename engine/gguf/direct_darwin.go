@@ -1,0 +1,20 @@
+package gguf
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// openDirect opens a file whose reads bypass the page cache.
+func openDirect(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := unix.FcntlInt(f.Fd(), unix.F_NOCACHE, 1); err != nil {
+		f.Close()
+		return nil, err
+	}
+	return f, nil
+}

@@ -1,0 +1,96 @@
+//go:build linux || darwin
+
+package gguf
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"ingot/engine/tensor"
+)
+
+// big writes a file of a few tensors, none of which begins on a page, and returns their data.
+func big(t *testing.T) (path string, want map[string][]byte) {
+	t.Helper()
+	r := rand.New(rand.NewPCG(1, 2))
+	want = map[string][]byte{}
+	var ts []WriteTensor
+	for _, name := range []string{"a", "b", "c"} {
+		data := make([]byte, 4*(3<<20+100))
+		for i := 0; i < len(data); i += 7 {
+			data[i] = byte(r.Uint32())
+		}
+		want[name] = data
+		ts = append(ts, WriteTensor{Name: name, Type: tensor.F32, Shape: []int64{int64(len(data) / 4)}, Data: data})
+	}
+	path = filepath.Join(t.TempDir(), "big.gguf")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := NewMeta()
+	m.Set("general.architecture", "none")
+	if err := errors.Join(Write(f, m, ts), f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return path, want
+}
+
+func TestModes(t *testing.T) {
+	path, want := big(t)
+	for name, mode := range map[string]Mode{"mapped": Mapped, "read": Read, "direct": Direct} {
+		t.Run(name, func(t *testing.T) {
+			f, err := OpenAs(path, mode)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer f.Close()
+			for range 2 { // the second time after Release
+				for name, w := range want {
+					x, _ := f.Tensor(name)
+					part := x.Data[5_000_001:9_000_003]
+					if err := f.Need(part); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(part, w[5_000_001:9_000_003]) {
+						t.Errorf("part of %s is not what was written", name)
+					}
+					if err := f.Need(x.Data); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(x.Data, w) {
+						t.Errorf("%s is not what was written", name)
+					}
+					f.Release(x.Data)
+				}
+			}
+		})
+	}
+}
+
+// A file cut while it is read is an error; only mapped memory could fault.
+func TestCutWhileRead(t *testing.T) {
+	path, _ := big(t)
+	for _, mode := range []Mode{Read, Direct} {
+		f, err := OpenAs(path, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		st, _ := os.Stat(path)
+		if err := os.Truncate(path, st.Size()/2); err != nil {
+			t.Fatal(err)
+		}
+		c, _ := f.Tensor("c")
+		if err := f.Need(c.Data); !errors.Is(err, ErrTruncated) {
+			t.Errorf("mode %d: %v, expected ErrTruncated", mode, err)
+		}
+		f.Close()
+		if err := os.Truncate(path, st.Size()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
