@@ -56,7 +56,11 @@ type Options struct {
 	// Snapshots bounds the memory kept for recurrent states of earlier positions, in bytes; 0: 256 MiB. Two are always
 	// kept, and no more than 256.
 	Snapshots int64
-	Profile   bool // time every step, for Engine.Profile
+	// Load is how weights get into memory (-lm): "" or "mmap" maps the file, so that the system reads what is touched, may drop it
+	// again and shares it; "none" reads it, which a file that is cut meanwhile cannot hurt; "dio" reads it past the system's
+	// page cache; "mlock" maps it and holds all that was loaded in memory, which needs the right to.
+	Load    string
+	Profile bool // time every step, for Engine.Profile
 	// Progress is called while weights load, with the share done, from the goroutine that called Open.
 	Progress func(float64)
 

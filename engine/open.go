@@ -34,7 +34,8 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	f, err := gguf.Open(path)
+	mode, _, _ := loadMode(o.Load) // checked above
+	f, err := gguf.OpenAs(path, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -28,6 +28,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Slots: 1 << 20}, ErrBadRequest, "Options.Slots is 1048576, expected 0 to 1024"},
 		{Options{UBatch: -1}, ErrBadRequest, "Options.UBatch is -1"},
 		{Options{Split: "row"}, ErrBadRequest, `Options.Split is "row", expected none, layer or tensor`},
+		{Options{Load: "swap"}, ErrBadRequest, `Options.Load is "swap", expected mmap, none, mlock or dio`},
 		{Options{CacheK: "q4_k"}, ErrBadRequest, `Options.CacheK is "q4_k", expected f16, bf16, q8_0, q4_0 or f32`},
 		{Options{CacheV: "i8"}, ErrBadRequest, `Options.CacheV is "i8"`},
 		{Options{Cards: []string{"tpu:0"}}, ErrBadRequest, `there is no card "tpu:0"`},

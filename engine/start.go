@@ -47,6 +47,9 @@ func (o *Options) check() error {
 	if !slices.Contains([]string{"", "none", "layer", "tensor"}, o.Split) {
 		return fmt.Errorf("%w: Options.Split is %q, expected none, layer or tensor", ErrBadRequest, o.Split)
 	}
+	if _, _, err := loadMode(o.Load); err != nil {
+		return err
+	}
 	if _, err := cacheType("CacheK", o.CacheK); err != nil {
 		return err
 	}
@@ -111,10 +114,21 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 	}
 	spec := device.Spec{Weights: weights, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
 		Repack: !o.NoRepack, Release: e.file.Release, Profile: o.Profile}
-	if e.run, err = e.load(top, cards, spec, o.Progress); err != nil {
+	mode, lock, _ := loadMode(o.Load) // checked before
+	fetch := newFetching(e.file, mode, weights, top)
+	if fetch != nil {
+		spec.Release = fetch.release
+	}
+	if e.run, err = e.load(top, cards, spec, fetch, o.Progress); err != nil {
 		return err
 	}
 	e.places = placesOf(top, h.Layers)
+	if lock {
+		if err := device.LockMemory(); err != nil {
+			e.run.Close()
+			return err
+		}
+	}
 	so := sched.Options{Rows: rows, Outs: outs, Interval: max(interval, rows)}
 	if o.Hook != nil {
 		so.Ran = (&hooked{run: e.run, kept: top.Kept(), call: o.Hook}).ran
@@ -128,7 +142,7 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 }
 
 // load loads the stages in order. What was loaded is freed where one fails.
-func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, progress func(float64)) (*exec.Runner, error) {
+func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, fetch *fetching, progress func(float64)) (*exec.Runner, error) {
 	var stages []exec.Stage
 	for i, s := range top.Stages {
 		var st exec.Stage
@@ -143,8 +157,11 @@ func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, progres
 			on, specs = append(on, cards.cards[l.Card.Name]), append(specs, spec)
 			st.Plans, st.Cards = append(st.Plans, l.Plan), append(st.Cards, l.Card.Name)
 		}
-		var err error
-		if st.Lanes, err = device.Load(on, specs); err != nil {
+		err := fetch.stage(&s)
+		if err == nil {
+			st.Lanes, err = device.Load(on, specs)
+		}
+		if err != nil {
 			for _, s := range stages {
 				for _, l := range s.Lanes {
 					l.Close()
@@ -152,6 +169,7 @@ func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, progres
 			}
 			return nil, err
 		}
+		fetch.loaded(&s)
 		stages = append(stages, st)
 		e.cards = append(e.cards, on...)
 	}

@@ -27,7 +27,7 @@ type benchOptions struct {
 	keys, values                 string // types of the KV cache
 	cards, moves                 []string
 	tps                          int
-	split                        string
+	split, load                  string
 	shares                       []float64
 }
 
@@ -46,6 +46,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given")
 	two(&o.gpuLayers, "ngl", "n-gpu-layers", "`layers` on graphics cards: taken for the sake of scripts, without effect in this build")
 	cacheFlags(fs, &o.keys, &o.values)
+	loadFlags(fs, &o.load)
 	cardFlags(fs, &o.cards, &o.moves, &o.tps, &o.split, &o.shares)
 	fs.IntVar(&o.repetitions, "r", 5, "`times` each test is run")
 	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
@@ -192,7 +193,7 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			cells = max(cells, t.depth+t.prompt+t.gen)
 			group++
 		}
-		e, err := engine.Open(path, engine.Options{Cards: o.cards, TPS: o.tps, Split: o.split, Shares: o.shares, Moves: o.moves, Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack, CacheK: o.keys, CacheV: o.values,
+		e, err := engine.Open(path, engine.Options{Cards: o.cards, TPS: o.tps, Split: o.split, Shares: o.shares, Moves: o.moves, Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack, Load: o.load, CacheK: o.keys, CacheV: o.values,
 			Profile: o.ops})
 		if err != nil {
 			return err

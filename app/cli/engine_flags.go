@@ -18,8 +18,17 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
 	cacheFlags(fs, &o.CacheK, &o.CacheV)
 	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
+	loadFlags(fs, &o.Load)
 	cardFlags(fs, &o.Cards, &o.Moves, &o.TPS, &o.Split, &o.Shares)
 	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
+}
+
+// loadFlags adds the option for how weights get into memory.
+func loadFlags(fs *flag.FlagSet, load *string) {
+	v := &choice{load, []string{"mmap", "none", "mlock", "dio"}}
+	const usage = "load `mode`: mmap maps the file (as when not given), none reads it, dio reads it past the page cache, mlock holds it in memory"
+	fs.Var(v, "lm", usage)
+	fs.Var(v, "load-mode", usage)
 }
 
 // cardFlags adds the options for what a model runs on.

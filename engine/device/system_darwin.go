@@ -1,6 +1,10 @@
 package device
 
-import "golang.org/x/sys/unix"
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
 
 // systemMemory is the machine's memory, in bytes. macOS keeps little of it formally free, so what its pages say is
 // speculative or purgeable counts as free too.
@@ -26,3 +30,6 @@ func processorName() string {
 	}
 	return name
 }
+
+// LockMemory is not possible on this system.
+func LockMemory() error { return fmt.Errorf("%w: locking memory", ErrUnsupported) }

@@ -2,10 +2,22 @@ package device
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
+
+// LockMemory keeps all memory that the process has touched so far, and the rest of the same areas once it is touched, from
+// being swapped out or dropped.
+func LockMemory() error {
+	if err := unix.Mlockall(unix.MCL_CURRENT | unix.MCL_ONFAULT); err != nil {
+		return fmt.Errorf("%w: memory cannot be locked (%w); the limit is what ulimit -l says", ErrMemory, err)
+	}
+	return nil
+}
 
 // systemMemory is the machine's memory and what programs may still take, in bytes; a container's limit counts.
 func systemMemory() (total, free int64) {
