@@ -176,6 +176,20 @@ func (d *deskEngine) load(ctx context.Context, model string) error {
 	return nil
 }
 
+// chosenCards are the graphics cards of the settings: those named, or where none is named all that are here. None: the processor.
+func chosenCards(e prefs.Engine) []string {
+	if len(e.Cards) > 0 {
+		return e.Cards
+	}
+	var names []string
+	for _, c := range here() {
+		if !c.CPU {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
 // engineArgs are the engine command's flags for the settings.
 func engineArgs(p prefs.Settings, entry library.Entry) []string {
 	e := p.Engine
@@ -190,6 +204,9 @@ func engineArgs(p prefs.Settings, entry library.Entry) []string {
 	number("-np", e.Slots)
 	number("-ub", e.UBatch)
 	number("-tps", e.TPS)
+	if names := chosenCards(e); len(names) > 0 {
+		args = append(args, "-cards", strings.Join(names, ","))
+	}
 	if e.Split != "" {
 		args = append(args, "-sm", e.Split)
 	}

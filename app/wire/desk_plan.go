@@ -74,7 +74,10 @@ func (d *deskPlanner) entry() (library.Entry, error) {
 
 func planOptions(p prefs.Settings) engine.PlanOptions {
 	e := p.Engine
-	o := engine.PlanOptions{Options: engine.Options{Threads: e.Threads, Context: e.Context, Slots: e.Slots, UBatch: e.UBatch, Level: e.Level, Cards: e.Cards, NoRepack: !e.Repack}}
+	o := engine.PlanOptions{Options: engine.Options{Threads: e.Threads, Context: e.Context, Slots: e.Slots, UBatch: e.UBatch, Level: e.Level, Cards: chosenCards(e), NoRepack: !e.Repack}}
+	if len(o.Cards) == 0 {
+		o.Cards = []string{"cpu"}
+	}
 	o.CacheK, o.CacheV = e.CacheTypes()
 	return o
 }
@@ -84,7 +87,7 @@ func wayOf(t *engine.Topology) cardsscreen.Way {
 	for i := range t.Stages {
 		var lanes []cardsscreen.Share
 		for _, l := range t.Stages[i].Lanes {
-			lanes = append(lanes, cardsscreen.Share{Card: l.Card, Layers: t.Stages[i].Layers, Bytes: l.Total, Memory: l.Memory})
+			lanes = append(lanes, cardsscreen.Share{Card: l.Card, Layers: t.Stages[i].Layers, Bytes: l.Total - l.Overhead, Memory: l.Memory}) // what the engine takes, without the driver
 			if l.Total > w.Fullest {
 				w.Fullest, w.Room = l.Total, l.Memory
 			}
