@@ -18,10 +18,10 @@ export GOFLAGS="${GOFLAGS:-} -trimpath -buildvcs=false"
 
 code=0
 if [ -z "$without" ]; then
-	go test -timeout 10m "$@" ./... || code=$?
+	go test -timeout 20m "$@" ./... || code=$?
 else
 	# shellcheck disable=SC2046
-	go test -timeout 10m -tags headless "$@" $(go list -tags headless ./... | grep -v "$without") || code=$?
+	go test -timeout 20m -tags headless "$@" $(go list -tags headless ./... | grep -v "$without") || code=$?
 	echo "ingot: the window was not tested, see above" >&2
 fi
 exit $code

@@ -105,7 +105,7 @@ func (c *Simt) with(f func() error) error {
 
 // Info describes the card.
 func (c *Simt) Info() Info {
-	i := Info{Name: c.name, Description: fmt.Sprintf("%s, %s", c.props.Name, strings.SplitN(c.props.Arch, ":", 2)[0]), Level: c.props.Arch}
+	i := Info{Name: c.name, Description: fmt.Sprintf("%s, %s", c.props.Name, strings.SplitN(c.props.Arch, ":", 2)[0]), Level: c.props.Arch, Bus: c.props.BusID}
 	c.with(func() (err error) {
 		i.Free, i.Total, err = c.d.MemInfo()
 		return err

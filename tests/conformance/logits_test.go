@@ -56,7 +56,7 @@ func firstMean(other, exact *recording) float64 {
 }
 
 // compareLogits is one run of the command.
-func compareLogits(t *testing.T, model, ref string) (d struct {
+func compareLogits(t *testing.T, model, ref string, flags ...string) (d struct {
 	Mean      float64
 	Max       float64
 	FirstMean float64 `json:"first_mean"`
@@ -64,7 +64,7 @@ func compareLogits(t *testing.T, model, ref string) (d struct {
 	Steps     int
 }) {
 	t.Helper()
-	stdout, stderr, code := ingot(t, "", "compare-logits", model, ref, "-o", "json")
+	stdout, stderr, code := ingot(t, "", append([]string{"compare-logits", model, ref, "-o", "json"}, flags...)...)
 	if code != 0 {
 		t.Fatalf("compare-logits %s: exit %d, %s", filepath.Base(ref), code, stderr)
 	}
