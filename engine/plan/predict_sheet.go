@@ -108,16 +108,20 @@ const maxCards = 64
 // without "RTX" and "-". more come first.
 func ParseCards(list string, more []Sheet) ([]Sheet, error) {
 	known := append(slices.Clone(more), Sheets...)
+	find := func(name string) int {
+		return slices.IndexFunc(known, func(s Sheet) bool { return plainName(s.Name) == plainName(name) })
+	}
 	var cards []Sheet
 	for _, item := range strings.Split(list, ",") {
 		item = strings.TrimSpace(item)
 		n, name := 1, item
-		if count, rest, ok := strings.Cut(strings.ToLower(item), "x"); ok {
+		// A name may begin with a number and an x: 7900XTX.
+		if count, rest, ok := strings.Cut(strings.ToLower(item), "x"); ok && find(item) < 0 {
 			if c, err := strconv.Atoi(count); err == nil {
 				n, name = c, item[len(item)-len(rest):]
 			}
 		}
-		i := slices.IndexFunc(known, func(s Sheet) bool { return plainName(s.Name) == plainName(name) })
+		i := find(name)
 		switch {
 		case name == "":
 			return nil, fmt.Errorf("%w: %q has no card in it", ErrCards, list)
