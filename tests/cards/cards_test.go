@@ -66,8 +66,13 @@ func tiny(t testing.TB, name string, typ tensor.Type) *model {
 		t.Fatal(err)
 	}
 	m := &model{name: name, arch: a, weights: make([]device.Weight, len(a.Common().Weights))}
-	for i, w := range ts {
-		m.weights[i] = device.Weight{Type: w.Type, Data: w.Data}
+	for _, w := range a.Common().Weights {
+		w.Absent = w.Optional
+		for _, d := range ts {
+			if d.Name == w.Name {
+				m.weights[w.ID], w.Absent = device.Weight{Type: d.Type, Data: d.Data}, false
+			}
+		}
 	}
 	return m
 }
