@@ -15,20 +15,16 @@ import (
 
 // benchOptions are lists, as in llama-bench: every combination is one row.
 type benchOptions struct {
-	models                       wordList
-	prompts, gens, depths        intList
-	pairs                        pairList
-	batches, ubatches            intList
-	threads, gpuLayers           intList
-	repetitions                  int
-	format                       *string
-	noWarmup, progress, noRepack bool
-	limits, ops                  bool
-	keys, values                 string // types of the KV cache
-	cards, moves                 []string
-	tps                          int
-	split, load                  string
-	shares                       []float64
+	models                wordList
+	prompts, gens, depths intList
+	pairs                 pairList
+	batches, ubatches     intList
+	threads, gpuLayers    intList
+	repetitions           int
+	format                *string
+	noWarmup, progress    bool
+	limits, ops           bool
+	on                    engine.Options // what is the same for all rows
 }
 
 func (o *benchOptions) register(fs *flag.FlagSet) {
@@ -44,15 +40,15 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	two(&o.batches, "b", "batch-size", "`tokens` handed to the engine at once; 2048 where not given")
 	two(&o.ubatches, "ub", "ubatch-size", "most `tokens` computed at once; 512 where not given")
 	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given")
-	two(&o.gpuLayers, "ngl", "n-gpu-layers", "`layers` on graphics cards: taken for the sake of scripts, without effect in this build")
-	cacheFlags(fs, &o.keys, &o.values)
-	loadFlags(fs, &o.load)
-	cardFlags(fs, &o.cards, &o.moves, &o.tps, &o.split, &o.shares)
+	two(&o.gpuLayers, "ngl", "n-gpu-layers", "how many of the last `layers` the cards get, the head counted as one; all where not given")
+	cacheFlags(fs, &o.on.CacheK, &o.on.CacheV)
+	loadFlags(fs, &o.on.Load)
+	cardFlags(fs, &o.on.Cards, &o.on.Moves, &o.on.TPS, &o.on.Split, &o.on.Shares)
 	fs.IntVar(&o.repetitions, "r", 5, "`times` each test is run")
 	fs.Var(fs.Lookup("r").Value, "repetitions", fs.Lookup("r").Usage)
 	o.format = oneOf(fs, "o", "output `format`", "md", "csv", "json", "jsonl")
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
-	fs.BoolVar(&o.noRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, runs more slowly")
+	fs.BoolVar(&o.on.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, runs more slowly")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
 	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it and of reading the weights alone, in turn with the tests; without -m: only that")
 	fs.BoolVar(&o.ops, "ops", false, "say which operations the time went to (not as csv)")
@@ -63,6 +59,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 type benchTest struct {
 	prompt, gen, depth     int
 	batch, ubatch, threads int
+	layers                 int // on the cards; -1: all
 }
 
 // name is what llama-bench calls it: pp512, tg128 @ d1024, pp512+tg128.
@@ -101,12 +98,6 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	for _, n := range o.gpuLayers {
-		if n > 0 {
-			fmt.Fprintln(env.Stderr, "ingot: -ngl has no effect here: the cards that --cards names have all layers")
-			break
-		}
-	}
 	paths := make([]string, len(o.models)) // all of them before the first is measured
 	for i, m := range o.models {
 		if paths[i], err = env.Resolve(m); err != nil {
@@ -143,7 +134,7 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 		name   string
 		values intList
 		least  int
-	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 1}} {
+	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 1}, {"ngl", o.gpuLayers, -1}} {
 		for _, n := range l.values {
 			if n < l.least {
 				return nil, fmt.Errorf("-%s is %d, expected at least %d", l.name, n, l.least)
@@ -154,22 +145,9 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 	for _, b := range o.batches.or(2048) {
 		for _, ub := range o.ubatches.or(512) {
 			for _, t := range o.threads.or(0) {
-				for _, d := range o.depths.or(0) {
-					base := benchTest{depth: d, batch: b, ubatch: ub, threads: t}
-					add := func(prompt, gen int) {
-						if t := base; prompt > 0 || gen > 0 {
-							t.prompt, t.gen = prompt, gen
-							list = append(list, t)
-						}
-					}
-					for _, p := range o.prompts.or(512) {
-						add(p, 0)
-					}
-					for _, g := range o.gens.or(128) {
-						add(0, g)
-					}
-					for _, pg := range o.pairs {
-						add(pg[0], pg[1])
+				for _, ngl := range o.gpuLayers.or(-1) {
+					for _, d := range o.depths.or(0) {
+						list = append(list, o.lengths(benchTest{depth: d, batch: b, ubatch: ub, threads: t, layers: ngl})...)
 					}
 				}
 			}
@@ -181,6 +159,36 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 	return list, nil
 }
 
+// lengths are the rows that differ in what is read and written alone.
+func (o *benchOptions) lengths(base benchTest) (list []benchTest) {
+	add := func(prompt, gen int) {
+		if t := base; prompt > 0 || gen > 0 {
+			t.prompt, t.gen = prompt, gen
+			list = append(list, t)
+		}
+	}
+	for _, p := range o.prompts.or(512) {
+		add(p, 0)
+	}
+	for _, g := range o.gens.or(128) {
+		add(0, g)
+	}
+	for _, pg := range o.pairs {
+		add(pg[0], pg[1])
+	}
+	return list
+}
+
+// opened is what an engine is opened with for a row.
+func (o *benchOptions) opened(t benchTest, cells int) engine.Options {
+	on := o.on
+	on.Threads, on.UBatch, on.Context, on.Profile = t.threads, t.ubatch, cells, o.ops
+	if t.layers >= 0 {
+		on.Layers = &t.layers
+	}
+	return on
+}
+
 func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, limits map[int]*engine.Limits, out *benchPrinter) error {
 	model, err := describeForBench(path)
 	if err != nil {
@@ -188,13 +196,15 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 	}
 	for len(tests) > 0 {
 		group, cells := 0, 0
-		for group < len(tests) && tests[group].ubatch == tests[0].ubatch && tests[group].threads == tests[0].threads {
+		for group < len(tests) {
 			t := tests[group]
+			if t.ubatch != tests[0].ubatch || t.threads != tests[0].threads || t.layers != tests[0].layers {
+				break
+			}
 			cells = max(cells, t.depth+t.prompt+t.gen)
 			group++
 		}
-		e, err := engine.Open(path, engine.Options{Cards: o.cards, TPS: o.tps, Split: o.split, Shares: o.shares, Moves: o.moves, Threads: tests[0].threads, UBatch: tests[0].ubatch, Context: cells, NoRepack: o.noRepack, Load: o.load, CacheK: o.keys, CacheV: o.values,
-			Profile: o.ops})
+		e, err := engine.Open(path, o.opened(tests[0], cells))
 		if err != nil {
 			return err
 		}
@@ -202,9 +212,9 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			if o.progress {
 				fmt.Fprintf(env.Stderr, "ingot: bench %d/%d: %s\n", i+1, group, t.name())
 			}
-			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limits[t.threads], level: e.Info().Level}
+			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limits[t.threads], level: e.Info().Level, on: &o.on}
 			row.test.threads = e.Info().Threads
-			row.cpu = cpuOf(e)
+			row.topology, row.cards = e.Info().Topology, e.Status().Cards
 			if err = measure(ctx, e, t, o, &row); err != nil {
 				e.Close()
 				return fmt.Errorf("%s: %w", t.name(), err)

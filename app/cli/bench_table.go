@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,12 +13,14 @@ import (
 
 // benchRow is one measured test.
 type benchRow struct {
-	model *benchModelInfo
-	cpu   string
-	test  benchTest
-	began time.Time
-	nanos []int64 // of each repetition
-	level string  // of the kernels
+	model    *benchModelInfo
+	cards    []engine.Card // in the order of the topology
+	topology string
+	on       *engine.Options
+	test     benchTest
+	began    time.Time
+	nanos    []int64 // of each repetition
+	level    string  // of the kernels
 	// With --limits: what the machine can do; the bytes of weights that a token reads and the multiply-adds of the prompt.
 	limits      *engine.Limits
 	bytes, macs int64
@@ -55,12 +58,52 @@ func describeForBench(path string) (*benchModelInfo, error) {
 	return m, nil
 }
 
-// cpuOf describes the processor as the engine uses it.
-func cpuOf(e *engine.Engine) string {
-	if cards := e.Status().Cards; len(cards) > 0 {
-		return cards[0].Description
+// backend names the kinds of cards as llama-bench does: CPU, HIP, CUDA.
+func (r *benchRow) backend() string {
+	var kinds []string
+	for _, c := range r.cards {
+		kind, _, _ := strings.Cut(c.Name, ":")
+		if kind = strings.ToUpper(kind); !slices.Contains(kinds, kind) {
+			kinds = append(kinds, kind)
+		}
 	}
-	return ""
+	return strings.Join(kinds, ",")
+}
+
+// described are the descriptions of the cards of a kind, or of all others.
+func (r *benchRow) described(processors bool) string {
+	var texts []string
+	for _, c := range r.cards {
+		if strings.HasPrefix(c.Name, "cpu") == processors && !slices.Contains(texts, c.Description) {
+			texts = append(texts, c.Description)
+		}
+	}
+	return strings.Join(texts, ", ")
+}
+
+// layers is how many the cards have: all of them is -1, and a processor alone has none on cards.
+func (r *benchRow) layers() int {
+	if r.test.layers < 0 && r.backend() == "CPU" && len(r.cards) == 1 {
+		return 0
+	}
+	return r.test.layers
+}
+
+// names are the cards', as llama-bench lists devices.
+func (r *benchRow) names() string {
+	var all []string
+	for _, c := range r.cards {
+		all = append(all, c.Name)
+	}
+	return strings.Join(all, "/")
+}
+
+// given is an option's value, or what it is where it was not given.
+func given(v, otherwise string) string {
+	if v == "" {
+		return otherwise
+	}
+	return v
 }
 
 // rates are the repetitions' tokens a second.
@@ -86,17 +129,18 @@ type field struct {
 	value any
 }
 
-// fields are llama-bench's, in its order. Those about what this program does not have say so: no layers on a graphics
-// card, no mask of cores. Attention is computed blockwise (flash) always, caches are F16.
+// fields are llama-bench's, in its order. Those about what this program does not have say so: no mask of cores. Attention is
+// computed blockwise (flash) always.
 func (r *benchRow) fields(version string) []field {
-	t, m := r.test, r.model
+	t, m, o := r.test, r.model, r.on
 	list := []field{
-		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.cpu}, {"gpu_info", ""}, {"backends", "CPU"},
+		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.described(true)}, {"gpu_info", r.described(false)}, {"backends", r.backend()},
 		{"model_filename", m.path}, {"model_type", m.kind}, {"model_size", m.bytes}, {"model_n_params", m.parameters},
 		{"n_batch", t.batch}, {"n_ubatch", t.ubatch}, {"n_threads", t.threads}, {"cpu_mask", "0x0"}, {"cpu_strict", false}, {"poll", 0},
-		{"type_k", "f16"}, {"type_v", "f16"}, {"n_gpu_layers", 0}, {"n_cpu_moe", 0}, {"split_mode", "none"}, {"main_gpu", 0},
-		{"no_kv_offload", false}, {"flash_attn", 1}, {"devices", "none"}, {"tensor_split", "0.00"}, {"tensor_buft_overrides", "none"},
-		{"load_mode", "mmap"}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
+		{"type_k", given(o.CacheK, "f16")}, {"type_v", given(o.CacheV, "f16")}, {"n_gpu_layers", r.layers()}, {"n_cpu_moe", 0}, {"split_mode", given(o.Split, "none")}, {"main_gpu", 0},
+		{"no_kv_offload", false}, {"flash_attn", 1}, {"devices", r.names()}, {"tensor_split", sharesText(o.Shares)},
+		{"tensor_buft_overrides", given(strings.Join(o.Moves, ","), "none")},
+		{"load_mode", given(o.Load, "mmap")}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
 		{"n_prompt", t.prompt}, {"n_gen", t.gen}, {"n_depth", t.depth}, {"test_time", r.began.Format("2006-01-02T15:04:05Z")},
 		{"avg_ns", int64(mean(r.times()))}, {"stddev_ns", int64(deviation(r.times()))},
 		{"avg_ts", six(mean(r.rates()))}, {"stddev_ts", six(deviation(r.rates()))},
@@ -105,6 +149,18 @@ func (r *benchRow) fields(version string) []field {
 		list = append(list, r.limitFields()...)
 	}
 	return list
+}
+
+// sharesText is what -ts says, as llama-bench writes it.
+func sharesText(shares []float64) string {
+	if len(shares) == 0 {
+		return "0.00"
+	}
+	var texts []string
+	for _, x := range shares {
+		texts = append(texts, fmt.Sprintf("%.2f", x))
+	}
+	return strings.Join(texts, "/")
 }
 
 // six is a number with six decimals, in json too.
@@ -145,7 +201,7 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 		{"model", -30, func(r *benchRow) string { return r.model.kind }},
 		{"size", 10, func(r *benchRow) string { return binaryText(r.model.bytes) }},
 		{"params", 10, func(r *benchRow) string { return paramsText(r.model.parameters) }},
-		{"backend", -10, func(*benchRow) string { return "CPU" }},
+		{"backend", -10, (*benchRow).backend},
 		{"threads", 7, number(func(t benchTest) int { return t.threads })},
 	}
 	if len(o.batches) > 0 {
@@ -153,6 +209,12 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 	}
 	if len(o.ubatches) > 0 {
 		p.columns = append(p.columns, column{"n_ubatch", 8, number(func(t benchTest) int { return t.ubatch })})
+	}
+	if len(o.gpuLayers) > 0 {
+		p.columns = append(p.columns, column{"ngl", 3, number(func(t benchTest) int { return t.layers })})
+	}
+	if len(o.on.Cards) > 0 || o.on.TPS > 1 {
+		p.columns = append(p.columns, column{"topology", -20, func(r *benchRow) string { return r.topology }})
 	}
 	p.columns = append(p.columns,
 		column{"test", 15, func(r *benchRow) string { return r.test.name() }},
@@ -168,7 +230,7 @@ func (p *benchPrinter) begin() {
 	switch p.format {
 	case "csv":
 		var names []string
-		r := &benchRow{model: &benchModelInfo{}}
+		r := &benchRow{model: &benchModelInfo{}, on: &engine.Options{}}
 		if p.limits {
 			r.limits = &engine.Limits{}
 		}
