@@ -122,7 +122,9 @@ func (s *Screen) build(st live.State) {
 				widget.Column(2, widget.NewLabel(t.CPUOnly), widget.Note(t.CPUOnlyHint))))))
 	}
 	rows = append(rows, widget.Column(theme.S, widget.Strong(t.Topology), topology(st, s.ways.way())))
-	rows = append(rows, s.ways.object)
+	if len(s.ways.object.Objects) > 0 { // something is predicted
+		rows = append(rows, s.ways.object)
+	}
 	if len(st.Cards) > 0 {
 		rows = append(rows, widget.Column(theme.S, widget.Strong(t.Devices), list))
 	}
