@@ -51,7 +51,7 @@ func (o *PlanOptions) described() (*described, error) {
 	d := &described{sheets: map[string]*plan.Sheet{}}
 	add := func(name string, s plan.Sheet) {
 		d.sheets[name] = &s
-		d.cards = append(d.cards, s.Card(name))
+		d.cards = append(d.cards, device.Described(name, s.Bandwidth))
 	}
 	processors := 0
 	for _, item := range spell(names) {
