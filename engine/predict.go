@@ -256,7 +256,7 @@ func (p *planner) fitting(s plan.Spread) (*Topology, error) {
 	if err != nil || t.Problem == "" || p.cards.host == nil || s.Layers >= 0 {
 		return t, err
 	}
-	// The most layers that fit, by halving.
+	// The most layers that the cards have room for, by halving; the processor's share then is the least.
 	low, high := 0, p.layers
 	found := t
 	for low < high {
@@ -265,13 +265,25 @@ func (p *planner) fitting(s plan.Spread) (*Topology, error) {
 		if err != nil {
 			return nil, err
 		}
-		if part.Problem == "" {
+		if part.cardsFit() {
 			found, low = part, s.Layers
 		} else {
 			high = s.Layers - 1
 		}
 	}
 	return found, nil
+}
+
+// cardsFit tells whether all cards beside the processor have room.
+func (t *Topology) cardsFit() bool {
+	for _, s := range t.Stages {
+		for _, l := range s.Lanes {
+			if l.Card != "cpu" && l.Total > l.Memory {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // one divides the model and predicts it.
@@ -293,7 +305,9 @@ func (p *planner) one(s plan.Spread) (*Topology, error) {
 			lane := Lane{Card: l.Card.Name, Weights: l.Memory.Weights, Cache: l.Memory.Cache, State: l.Memory.State, Scratch: l.Memory.Scratch,
 				Total: got.Memory[i][j], Memory: card.Bytes()}
 			lane.Overhead = lane.Total - l.Memory.Total()
-			t.Fullest = max(t.Fullest, lane.Total)
+			if lane.Card != "cpu" || len(s.Cards) == 1 && s.Cards[0].Name == "cpu" { // the processor's share beside cards is no card's
+				t.Fullest = max(t.Fullest, lane.Total)
+			}
 			if over := lane.Total - lane.Memory; over > t.Lacks {
 				t.Lacks = over
 				t.Problem = fmt.Sprintf("%s has %d MiB and would need %d", lane.Card, lane.Memory>>20, lane.Total>>20)

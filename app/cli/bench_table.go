@@ -137,7 +137,7 @@ func (r *benchRow) fields(version string) []field {
 		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.described(true)}, {"gpu_info", r.described(false)}, {"backends", r.backend()},
 		{"model_filename", m.path}, {"model_type", m.kind}, {"model_size", m.bytes}, {"model_n_params", m.parameters},
 		{"n_batch", t.batch}, {"n_ubatch", t.ubatch}, {"n_threads", t.threads}, {"cpu_mask", "0x0"}, {"cpu_strict", false}, {"poll", 0},
-		{"type_k", given(o.CacheK, "f16")}, {"type_v", given(o.CacheV, "f16")}, {"n_gpu_layers", r.layers()}, {"n_cpu_moe", 0}, {"split_mode", given(o.Split, "none")}, {"main_gpu", 0},
+		{"type_k", given(o.CacheK, "f16")}, {"type_v", given(o.CacheV, "f16")}, {"n_gpu_layers", r.layers()}, {"n_cpu_moe", 0}, {"split_mode", r.split()}, {"main_gpu", 0},
 		{"no_kv_offload", false}, {"flash_attn", 1}, {"devices", r.names()}, {"tensor_split", sharesText(o.Shares)},
 		{"tensor_buft_overrides", given(strings.Join(o.Moves, ","), "none")},
 		{"load_mode", given(o.Load, "mmap")}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
@@ -149,6 +149,17 @@ func (r *benchRow) fields(version string) []field {
 		list = append(list, r.limitFields()...)
 	}
 	return list
+}
+
+// split is the split mode that the cards stand in.
+func (r *benchRow) split() string {
+	switch {
+	case len(r.cards) < 2:
+		return "none"
+	case strings.Contains(r.topology, "lanes"):
+		return "tensor"
+	}
+	return "layer"
 }
 
 // sharesText is what -ts says, as llama-bench writes it.
@@ -214,7 +225,7 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 		p.columns = append(p.columns, column{"ngl", 3, number(func(t benchTest) int { return t.layers })})
 	}
 	if len(o.on.Cards) > 0 || o.on.TPS > 1 {
-		p.columns = append(p.columns, column{"topology", -20, func(r *benchRow) string { return r.topology }})
+		p.columns = append(p.columns, column{"topology", -36, func(r *benchRow) string { return strings.ReplaceAll(r.topology, " | ", " / ") }})
 	}
 	p.columns = append(p.columns,
 		column{"test", 15, func(r *benchRow) string { return r.test.name() }},

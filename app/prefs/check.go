@@ -54,6 +54,10 @@ var checks = []check{
 		return oneOf("The split mode", s.Engine.Split, "", "none", "layer", "tensor")
 	},
 		func(s, d *Settings) { s.Engine.Split = d.Engine.Split }},
+	{"engine.load", func(s *Settings) string {
+		return oneOf("The load mode", s.Engine.Load, "", "mmap", "none", "dio", "mlock")
+	},
+		func(s, d *Settings) { s.Engine.Load = d.Engine.Load }},
 	{"engine.kv_type", func(s *Settings) string {
 		return oneOf("The KV type", s.Engine.KVType, "f16", "bf16", "q8_0", "q4_0", "f32")
 	},

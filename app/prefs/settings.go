@@ -40,6 +40,7 @@ type Engine struct {
 	Cards   []string `json:"cards"`   // nil: the CPU
 	TPS     int      `json:"tps"`     // lanes a stage; 0: all cards in one
 	Split   string   `json:"split"`   // "", none, layer, tensor
+	Load    string   `json:"load"`    // "" or mmap, none, dio, mlock
 	KVType  string   `json:"kv_type"` // element type of the KV cache
 	VType   string   `json:"v_type"`  // of its values, where not that of the keys; "": the same
 }
@@ -128,6 +129,14 @@ func (s *Service) Get() Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.now.clone()
+}
+
+// LoadMode is how a file gets into memory, the usual way spelled out.
+func (e Engine) LoadMode() string {
+	if e.Load == "" {
+		return "mmap"
+	}
+	return e.Load
 }
 
 // CacheTypes are the element types of the KV cache.

@@ -68,6 +68,7 @@ func TestEveryCheck(t *testing.T) {
 		"engine.level":               func(s *Settings) { s.Engine.Level = "sse" },
 		"engine.split":               func(s *Settings) { s.Engine.Split = "row" },
 		"engine.kv_type":             func(s *Settings) { s.Engine.KVType = "q3" },
+		"engine.load":                func(s *Settings) { s.Engine.Load = "swap" },
 		"engine.v_type":              func(s *Settings) { s.Engine.VType = "q3" },
 		"engine.tps":                 func(s *Settings) { s.Engine.Cards, s.Engine.TPS = []string{"a", "b", "c", "d"}, 3 },
 		"sampling.temperature":       func(s *Settings) { s.Sampling.Temperature = math.NaN() },

@@ -210,6 +210,7 @@ func engineArgs(p prefs.Settings, entry library.Entry) []string {
 	if e.Split != "" {
 		args = append(args, "-sm", e.Split)
 	}
+	args = append(args, "-lm", e.LoadMode())
 	if keys, values := e.CacheTypes(); keys != "" {
 		args = append(args, "-ctk", keys, "-ctv", values)
 	}

@@ -340,6 +340,7 @@ func (s *deskSettings) Load(context.Context) (settingsscreen.Values, settingsscr
 		TopK: p.Sampling.TopK, TopP: p.Sampling.TopP, MinP: p.Sampling.MinP, RepeatPenalty: p.Sampling.RepeatPenalty,
 		Seed: p.Sampling.Seed, Seeded: p.Sampling.Seeded, MaxTokens: p.Sampling.MaxTokens, Theme: p.Theme}
 	v.Keys, v.Values = p.Engine.CacheTypes()
+	v.LoadMode = p.Engine.LoadMode()
 	m := settingsscreen.Machine{Folder: s.folder}
 	devices, err := engine.Devices()
 	if err != nil {
@@ -356,7 +357,7 @@ func (s *deskSettings) Save(_ context.Context, v settingsscreen.Values) error {
 	err := s.desk.prefs.Update(func(p *prefs.Settings) {
 		e := &p.Engine
 		e.Threads, e.Context, e.Slots, e.Repack, e.Cards, e.TPS = v.Threads, v.Context, v.Slots, !v.NoRepack, v.Cards, v.TPS
-		e.KVType, e.VType = v.Keys, v.Values
+		e.KVType, e.VType, e.Load = v.Keys, v.Values, v.LoadMode
 		p.Reasoning, p.System, p.Theme = v.Reasoning, v.System, v.Theme
 		a := &p.Sampling
 		a.Temperature, a.TopK, a.TopP, a.MinP, a.RepeatPenalty = v.Temperature, v.TopK, v.TopP, v.MinP, v.RepeatPenalty

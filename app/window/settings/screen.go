@@ -62,6 +62,8 @@ var (
 	looks     = []theme.Mode{theme.System, theme.Light, theme.Dark}
 	// cacheTypes are what keys and values can be kept as, the usual one first.
 	cacheTypes = []string{"f16", "bf16", "q8_0", "q4_0", "f32"}
+	// loadModes are the ways a file gets into memory, the usual one first.
+	loadModes = []string{"mmap", "none", "dio", "mlock"}
 )
 
 // NewScreen builds the screen; its values come in when they are read.
@@ -132,17 +134,18 @@ func (s *Screen) build() {
 	s.system = widget.NewArea(v.System, "", 3)
 	s.system.OnChanged = func(text string) { v.System = text; s.showBar() }
 
-	cacheType := func(at *string) *widget.Choice {
-		return widget.NewChoice(cacheTypes, max(slices.Index(cacheTypes, *at), 0), func(i int) { *at = cacheTypes[i]; s.showBar() })
+	oneOf := func(names []string, at *string) *widget.Choice {
+		return widget.NewChoice(names, max(slices.Index(names, *at), 0), func(i int) { *at = names[i]; s.showBar() })
 	}
 
 	engine := widget.Section(t.EngineSection,
 		whole(&v.Threads, 0, 1024).row(t.ThreadsLabel, fmt.Sprintf(t.ThreadsHintF, s.machine.Cores)),
 		whole(&v.Context, 64, 1<<24).row(t.ContextLabel, t.ContextHint),
 		whole(&v.Slots, 1, 256).row(t.SlotsLabel, t.SlotsHint),
-		widget.Setting(t.KeysLabel, t.KeysHint, 0, cacheType(&v.Keys)),
-		widget.Setting(t.ValuesLabel, t.ValuesHint, 0, cacheType(&v.Values)),
+		widget.Setting(t.KeysLabel, t.KeysHint, 0, oneOf(cacheTypes, &v.Keys)),
+		widget.Setting(t.ValuesLabel, t.ValuesHint, 0, oneOf(cacheTypes, &v.Values)),
 		widget.Setting(t.RepackLabel, t.RepackHint, 0, s.repack),
+		widget.Setting(t.LoadLabel, t.LoadHint, 0, oneOf(loadModes, &v.LoadMode)),
 		s.cardsRow(),
 		s.tpsRow(),
 	)

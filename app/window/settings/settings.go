@@ -10,7 +10,8 @@ type Values struct {
 	Slots    int    // conversations at once; 0: 1
 	Keys     string // types of the KV cache's keys and values: see cacheTypes
 	Values   string
-	NoRepack bool // weights are read where the file is mapped
+	LoadMode string // how the file gets into memory: see loadModes
+	NoRepack bool   // weights are read where the file is mapped
 	Cards    []string
 	TPS      int // lanes a stage; 0: all cards in one stage
 
@@ -50,7 +51,7 @@ type Store interface {
 
 // needsReload reports whether a loaded model must be loaded again for its new values.
 func needsReload(a, b Values) bool {
-	if a.Threads != b.Threads || a.Context != b.Context || a.Slots != b.Slots || a.NoRepack != b.NoRepack || a.Keys != b.Keys || a.Values != b.Values || a.TPS != b.TPS {
+	if a.Threads != b.Threads || a.Context != b.Context || a.Slots != b.Slots || a.NoRepack != b.NoRepack || a.Keys != b.Keys || a.Values != b.Values || a.LoadMode != b.LoadMode || a.TPS != b.TPS {
 		return true
 	}
 	if len(a.Cards) != len(b.Cards) {

@@ -104,6 +104,7 @@ var English = Table{
 	KeysLabel: "Type of keys", KeysHint: "How the cache keeps what was read. q8_0 takes half of f16's memory at a small loss; q4_0 a quarter, at one that can be seen.",
 	ValuesLabel: "Type of values", ValuesHint: "The other half of that cache.",
 	RepackLabel: "Repack weights", RepackHint: "Weights are put in the order the processor reads fastest while a model loads. Off: it starts sooner and answers more slowly.",
+	LoadLabel: "Load mode", LoadHint: "mmap lets the system read what is touched; none reads the file; dio reads it past the system's cache; mlock holds what was loaded in memory.",
 	CardsLabel: "Cards", CardsHintCPU: "Only the processor is here, so there is nothing to choose.",
 	TPSLabel: "Lanes a stage (-tps)", TPSHint: "How many cards share each layer. The number of cards must be a multiple of it.",
 	TPSHintCPU:     "Needs two cards or more.",

@@ -60,17 +60,17 @@ type Table struct {
 	ServerModel, ServerApply, Access                                         string
 
 	// Settings
-	EngineSection, AnswerSection, LookSection, DataSection                       string
-	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint string
-	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                 string
-	RepackLabel, RepackHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint         string
-	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                             string
-	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel            string
-	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel            string
-	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint             string
-	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint          string
-	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF     string
-	Automatic, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random      string
+	EngineSection, AnswerSection, LookSection, DataSection                                    string
+	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint              string
+	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                              string
+	RepackLabel, RepackHint, LoadLabel, LoadHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint string
+	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                                          string
+	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel                         string
+	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel                         string
+	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                          string
+	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint                       string
+	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF                  string
+	Automatic, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random                   string
 }
 
 var current atomic.Pointer[Table]
