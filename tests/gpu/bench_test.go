@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"reflect"
 	"sync"
 	"testing"
@@ -127,6 +128,10 @@ type region struct {
 var memory = sync.OnceValues(func() (*cpu.Memory, error) { return cpu.Alloc(8 << 20) })
 
 func newBench(t *testing.T, c *loaded, seed int, batch func(*rand.Rand) *cpu.Batch) *bench {
+	// A driver's present card is the thread's, and a subtest begins on any.
+	runtime.LockOSThread()
+	t.Cleanup(runtime.UnlockOSThread)
+	must(t, c.Use(c.number))
 	m, err := memory()
 	must(t, err)
 	for i := range m.Bytes() {
