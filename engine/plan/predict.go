@@ -63,6 +63,9 @@ func Predict(t *Topology, sheets map[string]*Sheet, u *Use, k *Constants) Predic
 	return p
 }
 
+// mostChunks bounds the work of predicting a prompt.
+const mostChunks = 256
+
 // prefill is the tokens a second of a prompt.
 func prefill(stages [][]sheeted, u *Use, k *Constants) float64 {
 	prompt := u.Prompt
@@ -70,16 +73,21 @@ func prefill(stages [][]sheeted, u *Use, k *Constants) float64 {
 		prompt = min(u.Keep.Cells, 2048)
 	}
 	rows := stages[0][0].plan.Options.Rows
-	// When stage s is done with the chunk before.
+	// When stage s is done with the chunk before. Of a very long prompt neighbouring chunks are taken to cost alike.
 	done := make([]float64, len(stages))
-	for at := 0; at < prompt; at += rows {
-		n := min(rows, prompt-at)
-		m := moment{use: u, k: k, rows: n, outs: 1, depth: at}
-		before := 0.0
+	alike := max((prompt/rows+mostChunks-1)/mostChunks, 1)
+	for at := 0; at < prompt; at += alike * rows {
+		chunks := min(alike, (prompt-at+rows-1)/rows)
+		m := moment{use: u, k: k, rows: min(rows, prompt-at), outs: 1, depth: at + (chunks-1)/2*rows}
+		before, slowest := 0.0, 0.0
 		for i, stage := range stages {
-			before = max(before, done[i]) + m.stage(stage)
-			done[i] = before
+			t := m.stage(stage)
+			before = max(before, done[i]) + t
+			done[i], slowest = before, max(slowest, t)
 			before += m.hop(stages, i)
+		}
+		for i := range done { // the others follow at the pace of the slowest stage
+			done[i] += float64(chunks-1) * slowest
 		}
 	}
 	return float64(prompt) / done[len(stages)-1]
