@@ -122,6 +122,11 @@ func Plan(path string, o PlanOptions) (*Planned, error) {
 
 // openTable opens a file's metadata and tensor table, or makes them from a shape.
 func openTable(path string) (*gguf.File, error) {
+	if st, err := os.Stat(path); err != nil { // opening a pipe would wait for a writer
+		return nil, err
+	} else if !st.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s: %w: neither a GGUF file nor a shape", path, gguf.ErrNotGGUF)
+	}
 	file, err := os.Open(path)
 	if err != nil {
 		return nil, err

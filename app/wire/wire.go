@@ -22,6 +22,7 @@ import (
 func Main(version string, args []string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	context.AfterFunc(ctx, stop) // a second signal ends the program wherever it waits
 	paths, err := prefs.Locate()
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "ingot: %v\n", err)

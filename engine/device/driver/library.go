@@ -21,6 +21,10 @@ type library struct {
 func open(env string, candidates ...string) (*library, error) {
 	if path := os.Getenv(env); path != "" {
 		candidates = []string{path}
+		// Loading a pipe would wait for a writer.
+		if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+			return nil, fmt.Errorf("%s: %w (not a regular file)", path, ErrMissing)
+		}
 	}
 	var why []string
 	for _, name := range candidates {
