@@ -136,6 +136,9 @@ func (g *group) speed() (sum float64) {
 	return sum
 }
 
+// Sums and squares of shares stay far from what a float64 holds.
+const leastShare, mostShare = 1e-6, 1e6
+
 // groups are the stages' cards, in order; the last is the host's where some layers stay there.
 func (s *Spread) groups() ([]*group, error) {
 	n := len(s.Cards)
@@ -172,8 +175,8 @@ func (s *Spread) groups() ([]*group, error) {
 			if s.Shares != nil {
 				speed = s.Shares[i+j]
 			}
-			if speed < 0 || s.Shares != nil && speed == 0 {
-				return nil, fmt.Errorf("%w: a share of %v for %s", ErrTopology, speed, c.Name)
+			if s.Shares != nil && !(speed >= leastShare && speed <= mostShare) {
+				return nil, fmt.Errorf("%w: a share (-ts) of %v for %s, expected %g to %g", ErrTopology, speed, c.Name, leastShare, mostShare)
 			}
 			if speed == 0 {
 				speed = 1
