@@ -238,21 +238,29 @@ func TestOneCard(t *testing.T) {
 			names = []string{"llama", "qwen35moe"} // the others have no kernel that these have not
 		}
 		for _, name := range names {
-			t.Run(name+" on "+kind.arch, func(t *testing.T) {
-				emulate(t, "arch="+kind.arch)
-				m := tiny(t, name, tensor.Q8_0)
-				want := m.onCPU(t)
-				r, top := m.open(t, some(t, kind.driver, 1), topology{cards: 1, mode: plan.ModeNone, repack: true})
-				got := answer(t, r)
-				if d := distance(got, want); !(d < 2e-3) {
-					t.Errorf("%.2g from the processor's answer\n%v", d, top)
-				}
-				again := answer(t, r)
-				if !slices.Equal(got, again) {
-					t.Error("the second answer has other bits")
-				}
-			})
+			t.Run(name+" on "+kind.arch, func(t *testing.T) { oneCard(t, kind.driver, kind.arch, name, tensor.Q8_0, 1e-2) })
+			if kind.arch == "gfx906:sramecc+:xnack-" {
+				t.Run(name+" F16 on "+kind.arch, func(t *testing.T) { oneCard(t, kind.driver, kind.arch, name, tensor.F16, 2e-4) })
+			}
 		}
+	}
+}
+
+// oneCard compares with the processor. With quantized weights both quantize activations, and where a sum lies at the edge of two
+// steps its last bit decides: most models differ by 1e-6, some by a step of one value, 3e-3 in a model this narrow.
+// Weights that take activations as they are have no such edges.
+func oneCard(t *testing.T, driver, arch, name string, typ tensor.Type, most float64) {
+	emulate(t, "arch="+arch)
+	m := tiny(t, name, typ)
+	want := m.onCPU(t)
+	r, top := m.open(t, some(t, driver, 1), topology{cards: 1, mode: plan.ModeNone, repack: true})
+	got := answer(t, r)
+	if d := distance(got, want); !(d < most) {
+		t.Errorf("%.2g from the processor's answer, at most %g is expected\n%v", d, most, top)
+	}
+	again := answer(t, r)
+	if !slices.Equal(got, again) {
+		t.Error("the second answer has other bits")
 	}
 }
 
