@@ -109,6 +109,7 @@ func fileInfo(f *gguf.File, path string) Info {
 func (e *Engine) describe(path string) {
 	i := fileInfo(e.file, path)
 	i.Context, i.Slots, i.Threads, i.Level, i.Topology = e.info.Context, e.info.Slots, e.info.Threads, e.info.Level, e.info.Topology
+	i.Meeting = e.info.Meeting
 	i.Layers = e.model.Layers
 	i.CanThink = e.template != nil && e.template.CanThink()
 	e.info = i
@@ -159,6 +160,17 @@ func Undriven() (lines []string) {
 	for _, kind := range device.SimtKinds {
 		if _, err := device.SimtCards(kind); err != nil {
 			lines = append(lines, fmt.Sprintf("%s: %v", kind, err))
+		}
+	}
+	return lines
+}
+
+// LongSums says, where GGML_CUDA_ALLREDUCE=nccl asks for it, of each kind of cards which library sums the prompts of their lanes, or why
+// none does, a line each.
+func LongSums() (lines []string) {
+	for _, kind := range device.SimtKinds {
+		if line := device.LongSums(kind); line != "" {
+			lines = append(lines, fmt.Sprintf("%s: %s", kind, line))
 		}
 	}
 	return lines

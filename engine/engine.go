@@ -167,6 +167,7 @@ type Info struct {
 	HasTemplate  bool
 	CanThink     bool // the template knows enable_thinking or writes <think>
 	Topology     string
+	Meeting      string // how the lanes of a stage of graphics cards exchange values; "" where there are none
 }
 
 // Status is a moment of a running engine.

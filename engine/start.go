@@ -170,6 +170,9 @@ func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, fetch *
 			return nil, err
 		}
 		fetch.loaded(&s)
+		if l, ok := st.Lanes[0].(interface{ Meets() string }); ok && e.info.Meeting == "" {
+			e.info.Meeting = l.Meets()
+		}
 		stages = append(stages, st)
 		e.cards = append(e.cards, on...)
 	}

@@ -35,7 +35,7 @@ func runDevices(_ context.Context, env *Env, args []string) error {
 	for _, r := range rows {
 		fmt.Fprintf(env.Stdout, "%s: %s, %s of memory, %s free\n", r.Name, r.Description, bytesText(r.MemoryTotal), bytesText(r.MemoryFree))
 	}
-	for _, line := range engine.Undriven() {
+	for _, line := range append(engine.Undriven(), engine.LongSums()...) {
 		fmt.Fprintln(env.Stdout, line)
 	}
 	return nil

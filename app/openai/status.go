@@ -50,6 +50,7 @@ type EngineInfo struct {
 	HasTemplate  bool   `json:"has_template"`
 	CanThink     bool   `json:"can_think"`
 	Topology     string `json:"topology"`
+	Meeting      string `json:"meeting,omitempty"`
 }
 
 // EngineStatus is engine.Status on the wire.
@@ -129,7 +130,7 @@ func NewEngineInfo(i engine.Info) *EngineInfo {
 		Path: i.Path, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, FileBytes: i.FileBytes, Context: i.Context, TrainContext: i.TrainContext,
 		Vocab: i.Vocab, Layers: i.Layers, Embedding: i.Embedding, Slots: i.Slots, Threads: i.Threads,
-		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology,
+		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
 	}
 }
 
@@ -139,7 +140,7 @@ func (i *EngineInfo) Engine() engine.Info {
 		Path: i.Path, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, FileBytes: i.FileBytes, Context: i.Context, TrainContext: i.TrainContext,
 		Vocab: i.Vocab, Layers: i.Layers, Embedding: i.Embedding, Slots: i.Slots, Threads: i.Threads,
-		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology,
+		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
 	}
 }
 

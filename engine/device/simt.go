@@ -33,6 +33,8 @@ type simtLane struct {
 	inbox    driver.Ptr // with the flags and the epoch behind it
 	hasState bool
 	failed   error // a lane that failed on the card does not run again
+	summed   bool  // the run in progress has sums of the library on the stream
+	lost     error // why the run in progress comes to nothing, although the lane goes on with it
 
 	batch  []byte // pinned: struct batch as it goes to the card
 	embeds []simtEmbed
@@ -246,7 +248,7 @@ func (l *simtLane) room(n int64) (unsafe.Pointer, error) {
 
 // sync waits for the lane's stream.
 func (l *simtLane) sync() error {
-	if err := l.card.d.SyncWithin(l.stream, l.card.patience); err != nil {
+	if err := l.card.d.SyncWithin(l.stream, l.card.patience, l.watch); err != nil {
 		l.failed = fmt.Errorf("%s: %w", l.card.name, err)
 		return l.failed
 	}
@@ -261,7 +263,7 @@ func (l *simtLane) Run(b *Batch) error {
 		if err := checkBatch(b, l.plan, &l.spec, l.hasState); err != nil {
 			return err
 		}
-		return l.card.with(func() error { return l.run(b) })
+		return l.card.with(func() error { return l.settle(l.run(b)) })
 	})
 }
 
@@ -269,6 +271,11 @@ func (l *simtLane) run(b *Batch) error {
 	p, err := l.program(len(b.Tokens))
 	if err != nil {
 		return err
+	}
+	if l.group.library != nil {
+		l.group.mu.Lock()
+		l.group.running[l.index] = p
+		l.group.mu.Unlock()
 	}
 	l.describe(b)
 	l.rows = len(b.Tokens)
@@ -528,6 +535,7 @@ func (l *simtLane) Close() {
 			if l.sync() != nil {
 				return nil
 			}
+			l.group.leave(l)
 			for _, p := range l.programs {
 				p.free()
 			}

@@ -16,17 +16,22 @@ import (
 )
 
 // simtGroup is the lanes of a stage. Where their cards reach each other's memory they meet in kernels (kernels/gpu/lanes.gpu); where not,
-// through the host's.
+// through the host's. Long sums can go by the driver's library instead (simt_library.go).
 type simtGroup struct {
 	lanes  []*simtLane
 	direct bool
 	staged bool // other stages follow or came before
+
+	library *simtLibrary   // nil: it was not asked for, or
+	without error          // why it is not used
+	running []*simtProgram // by lane: of the run in progress
 
 	mu      sync.Mutex
 	turn    *sync.Cond
 	arrived int
 	round   int
 	failed  error // of the run in progress
+	gaveUp  bool  // a lane has left the library's group
 	left    int
 	sent    [2][]hostShare // by round's parity and lane: what lanes have sent to the host
 }
@@ -37,9 +42,11 @@ type hostShare struct {
 	buffer  hostBuffer
 }
 
-// newSimtGroup decides how lanes meet. Switches for diagnosis: GGML_ENABLE_CUSTOM_AR=0 goes through the host.
+// newSimtGroup decides how lanes meet. Switches: GGML_ENABLE_CUSTOM_AR=0 and GGML_CUDA_ALLREDUCE=none go through the host;
+// GGML_CUDA_ALLREDUCE=nccl lets long sums go by the library, internal is what is done without it.
 func newSimtGroup(cards []Card, specs []Spec) (*simtGroup, error) {
-	g := &simtGroup{lanes: make([]*simtLane, len(cards)), direct: os.Getenv("GGML_ENABLE_CUSTOM_AR") != "0"}
+	g := &simtGroup{lanes: make([]*simtLane, len(cards)), running: make([]*simtProgram, len(cards)),
+		direct: os.Getenv("GGML_ENABLE_CUSTOM_AR") != "0" && os.Getenv("GGML_CUDA_ALLREDUCE") != "none"}
 	g.turn = sync.NewCond(&g.mu)
 	g.sent = [2][]hostShare{make([]hostShare, len(cards)), make([]hostShare, len(cards))}
 	g.staged = len(specs[0].Plan.In) > 0 || len(specs[0].Plan.Out) > 0
@@ -79,6 +86,9 @@ func (g *simtGroup) join(lanes []Lane) error {
 		if err := l.card.with(func() error { return g.reach(i, l) }); err != nil {
 			return err
 		}
+	}
+	if err := g.openLibrary(); err != nil {
+		return err
 	}
 	for _, l := range g.lanes {
 		err := l.card.with(func() error {
@@ -149,6 +159,9 @@ func (g *simtGroup) run(l *simtLane, f func() error) (err error) {
 		g.turn.Broadcast()
 		if g.left++; g.left == len(g.lanes) {
 			g.left, g.arrived, g.failed = 0, 0, nil
+			if g.library != nil && g.gaveUp {
+				g.library.off = true
+			}
 		}
 	}()
 	return f()
@@ -273,16 +286,46 @@ func (g *simtGroup) put(l *simtLane, m *meeting, result []float32, rows int) err
 }
 
 // blame finds who keeps a hung stage waiting: lanes write the round that they have come to into the others' flags, and the one that is
-// furthest behind hangs. The others' error is ErrPeer, with its name.
+// furthest behind hangs. Where all have come to the same round it is the one that is behind in the library's sums. The others' error is
+// ErrPeer, with its name.
 func (g *simtGroup) blame(l *simtLane, err error) error {
-	if len(g.lanes) == 1 || !g.direct || !errors.Is(err, driver.ErrHung) {
+	if len(g.lanes) == 1 || !errors.Is(err, driver.ErrHung) {
 		return err
 	}
+	come, e := g.rounds(l)
+	if e != nil {
+		return err
+	}
+	last := behind(come)
+	if g.library != nil && come[last] == come[l.index] {
+		come = g.reached()
+		last = behind(come)
+	}
+	if last == l.index || come[last] == come[l.index] {
+		return err
+	}
+	return fmt.Errorf("%w: %s does not answer", ErrPeer, g.lanes[last].card.name)
+}
+
+func behind(come []uint32) (last int) {
+	for i := range come {
+		if int32(come[i]-come[last]) < 0 {
+			last = i
+		}
+	}
+	return last
+}
+
+// rounds is what round of our kernels each lane has come to.
+func (g *simtGroup) rounds(l *simtLane) ([]uint32, error) {
 	come := make([]uint32, len(g.lanes))
+	if !g.direct {
+		return come, nil
+	}
 	for at := range 2 { // the first lane's flags tell of all others, the second's of the first
-		flags, e := g.flags(l, g.lanes[at])
-		if e != nil {
-			return err
+		flags, err := g.flags(l, g.lanes[at])
+		if err != nil {
+			return nil, err
 		}
 		for i, f := range flags {
 			if from := i % len(g.lanes); from != at && int32(f-come[from]) > 0 {
@@ -290,16 +333,7 @@ func (g *simtGroup) blame(l *simtLane, err error) error {
 			}
 		}
 	}
-	last := 0
-	for i := range come {
-		if int32(come[i]-come[last]) < 0 {
-			last = i
-		}
-	}
-	if last == l.index || come[last] == come[l.index] {
-		return err
-	}
-	return fmt.Errorf("%w: %s does not answer", ErrPeer, g.lanes[last].card.name)
+	return come, nil
 }
 
 // flags reads a lane's flags on a stream of its own, for the lane's does not move.
@@ -317,7 +351,7 @@ func (g *simtGroup) flags(l, of *simtLane) ([]uint32, error) {
 	if err := d.Download(host, of.inbox+driver.Ptr(inbox), flags, s); err != nil {
 		return nil, err
 	}
-	if err := d.SyncWithin(s, 2*time.Second); err != nil {
+	if err := d.SyncWithin(s, 2*time.Second, nil); err != nil {
 		return nil, err
 	}
 	v := append([]uint32(nil), unsafe.Slice((*uint32)(host), flags/4)...)

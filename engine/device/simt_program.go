@@ -74,7 +74,7 @@ func (l *simtLane) program(rows int) (*simtProgram, error) {
 
 func (p *simtProgram) launches() (n int) {
 	for i := range p.ops {
-		n += len(p.ops[i].launches)
+		n += p.ops[i].marks()
 	}
 	return n
 }
@@ -98,30 +98,46 @@ func (p *simtProgram) start(b *Batch) error {
 		return err
 	}
 	mark := 0
+	stamp := func() error {
+		if p.marks == nil {
+			return nil
+		}
+		mark++
+		return d.Record(p.marks[mark-1], l.stream)
+	}
 	for i := range p.ops {
 		o := &p.ops[i]
-		if o.meet != nil {
+		if o.sum != nil { // one mark, whoever sums
+			if err := stamp(); err != nil {
+				return err
+			}
+		}
+		if n := l.group.floats(o.sum, b); n > 0 {
+			o.by = l.group.library.Name
+			if err := l.sum(o.sum, n); err != nil {
+				return err
+			}
+			continue
+		}
+		if o.by = ""; o.meet != nil {
+			o.by = "host"
 			if err := l.group.meet(l, o.meet, b); err != nil {
 				return err
 			}
 			continue
 		}
 		for j := range o.launches {
-			if p.marks != nil {
-				if err := d.Record(p.marks[mark], l.stream); err != nil {
+			if o.sum == nil {
+				if err := stamp(); err != nil {
 					return err
 				}
-				mark++
 			}
 			if err := l.start(&o.launches[j]); err != nil {
 				return err
 			}
 		}
 	}
-	if p.marks != nil {
-		return d.Record(p.marks[mark], l.stream)
-	}
-	return nil
+	return stamp()
 }
 
 // prepare sends the batch's description and the rows of its tokens.
@@ -187,13 +203,17 @@ func (p *simtProgram) timed() error {
 	mark := 0
 	for i := range p.ops {
 		o := &p.ops[i]
-		for j := range o.launches {
+		for j := range o.marks() {
 			took, err := p.lane.card.d.Elapsed(p.marks[mark], p.marks[mark+1])
 			if err != nil {
 				return err
 			}
 			mark++
-			p.lane.count(o, o.launches[j].entry, took, p.count, p.outs)
+			by := o.by
+			if by == "" {
+				by = o.launches[j].entry
+			}
+			p.lane.count(o, by, took, p.count, p.outs)
 		}
 	}
 	return nil
@@ -206,5 +226,10 @@ func (p *simtProgram) free() {
 	}
 	for _, e := range p.marks {
 		d.FreeEvent(e)
+	}
+	for i := range p.ops {
+		if s := p.ops[i].sum; s != nil {
+			d.FreeEvent(s.reached)
+		}
 	}
 }

@@ -51,7 +51,17 @@ type meeting struct {
 type simtOp struct {
 	launches []simtLaunch
 	meet     *meeting
+	sum      *longSum // what is done instead where the batch is long
+	by       string   // who did it in the last run, where that was no kernel of the step
 	step     int
+}
+
+// marks is how many events of a profile come with it.
+func (o *simtOp) marks() int {
+	if o.sum != nil {
+		return 1
+	}
+	return len(o.launches)
 }
 
 // program makes the launches of all steps for batches of up to so many rows.
@@ -75,6 +85,9 @@ func (b *simtBuild) program(rows int) ([]simtOp, error) {
 				return nil, err
 			}
 			op.launches = append(op.launches, simtLaunch{f: f, grid: list[j].Grid, threads: list[j].Module.Threads(), args: list[j].Args, entry: list[j].Entry})
+		}
+		if op.sum, err = b.longSum(i, rows); err != nil {
+			return nil, err
 		}
 		if op.meet != nil || len(op.launches) > 0 {
 			ops = append(ops, op)

@@ -110,6 +110,14 @@ func (m *model) open(t testing.TB, on []device.Card, c topology) (*exec.Runner, 
 }
 
 func (m *model) load(on []device.Card, c topology) (*exec.Runner, *plan.Topology, error) {
+	stages, top, err := m.stages(on, c)
+	if err != nil {
+		return nil, top, err
+	}
+	return exec.New(stages...), top, nil
+}
+
+func (m *model) stages(on []device.Card, c topology) ([]exec.Stage, *plan.Topology, error) {
 	b := graph.NewBuilder()
 	m.arch.Forward(b)
 	typ := func(w *graph.Weight) tensor.Type { return m.weights[w.ID].Type }
@@ -143,7 +151,7 @@ func (m *model) load(on []device.Card, c topology) (*exec.Runner, *plan.Topology
 		}
 		stages = append(stages, exec.Stage{Lanes: lanes, Plans: plans})
 	}
-	return exec.New(stages...), top, nil
+	return stages, top, nil
 }
 
 // conversation feeds prompts and single tokens to two slots and returns all logits.

@@ -97,6 +97,9 @@ const (
 	bytesAcross
 	bytesWithin
 	used
+	sums    // by the library of collectives
+	summed  // bytes
+	members // of its groups that are not freed
 )
 
 func count(t *testing.T, card, what int) int64 {
@@ -214,12 +217,17 @@ func TestHungCard(t *testing.T) {
 	for _, c := range []struct {
 		hang string
 		topology
+		library bool // the others wait in a sum of the library
 	}{
-		{"hang=0:40", topology{cards: 1, mode: plan.ModeNone}},
-		{"hang=1:40", topology{cards: 2, tps: 2, mode: plan.ModeTensor}},
-		{"hang=2:40", topology{cards: 4, tps: 4, mode: plan.ModeTensor}},
-		{"hang=1:20", topology{cards: 2, mode: plan.ModeLayer}},
+		{"hang=0:40", topology{cards: 1, mode: plan.ModeNone}, false},
+		{"hang=1:40", topology{cards: 2, tps: 2, mode: plan.ModeTensor}, false},
+		{"hang=2:40", topology{cards: 4, tps: 4, mode: plan.ModeTensor}, false},
+		{"hang=1:20", topology{cards: 2, mode: plan.ModeLayer}, false},
+		{"hang=2:20", topology{cards: 4, tps: 4, mode: plan.ModeTensor}, true},
 	} {
+		if c.library {
+			byLibrary(t, promptFloats)
+		}
 		emulate(t, fmt.Sprintf("cards=%d %s", c.cards, c.hang))
 		r, _ := m.open(t, some(t, "hip", c.cards), c.topology)
 		_, err := conversation(r)

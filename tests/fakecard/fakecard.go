@@ -39,7 +39,8 @@ func Build(without ...string) (string, error) {
 	}
 	sort.Strings(src)
 	dialect := filepath.Join(root, "kernels/gpu/dialect/host.h")
-	args := []string{"-std=c++17", "-O1", "-fPIC", "-shared", "-pthread", "-DHOST_DIALECT=\"" + dialect + "\""}
+	// Two of these libraries in one process have nothing in common: symbolic.
+	args := []string{"-std=c++17", "-O1", "-fPIC", "-shared", "-pthread", "-fno-gnu-unique", "-Wl,-Bsymbolic", "-DHOST_DIALECT=\"" + dialect + "\""}
 	for _, name := range without {
 		args = append(args, "-D"+name+"="+name+"_is_missing")
 	}
@@ -93,5 +94,6 @@ func root() (string, error) {
 
 // Environment is what makes a process use the library at a path, with a configuration.
 func Environment(lib, config string) []string {
-	return []string{"INGOT_HIP_LIBRARY=" + lib, "INGOT_HIPRTC_LIBRARY=" + lib, "INGOT_CUDA_LIBRARY=" + lib, "INGOT_NVRTC_LIBRARY=" + lib, "FAKECARD=" + config}
+	return []string{"INGOT_HIP_LIBRARY=" + lib, "INGOT_HIPRTC_LIBRARY=" + lib, "INGOT_RCCL_LIBRARY=" + lib,
+		"INGOT_CUDA_LIBRARY=" + lib, "INGOT_NVRTC_LIBRARY=" + lib, "INGOT_NCCL_LIBRARY=" + lib, "FAKECARD=" + config}
 }

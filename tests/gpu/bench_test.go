@@ -71,7 +71,7 @@ func (c *loaded) run(t testing.TB, list ...gpu.Launch) {
 	for _, l := range list {
 		must(t, c.Launch(c.function(t, l), l.Grid, l.Module.Threads(), c.stream, unsafe.Pointer(&l.Args[0])))
 	}
-	if err := c.SyncWithin(c.stream, time.Minute); err != nil {
+	if err := c.SyncWithin(c.stream, time.Minute, nil); err != nil {
 		t.Fatalf("%s: %v %s", list[len(list)-1].Entry, err, c.why())
 	}
 }

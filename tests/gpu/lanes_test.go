@@ -87,7 +87,7 @@ func each(t *testing.T, stage []*lane, launch func(l *lane) (gpu.Launch, error))
 		must(t, l.Launch(l.function(t, k), k.Grid, k.Module.Threads(), l.stream, unsafe.Pointer(&k.Args[0])))
 	}
 	for _, l := range stage {
-		if err := l.SyncWithin(l.stream, time.Minute); err != nil {
+		if err := l.SyncWithin(l.stream, time.Minute, nil); err != nil {
 			t.Fatalf("lane %d: %v %s", l.lanes.Lane, err, l.why())
 		}
 	}

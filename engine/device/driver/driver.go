@@ -110,8 +110,9 @@ type Driver struct {
 	Symbol func(name string) (uintptr, error)
 }
 
-// SyncWithin waits until a stream has done all that was put on it, but no longer than so long: then it returns ErrHung.
-func (d *Driver) SyncWithin(s Stream, patience time.Duration) error {
+// SyncWithin waits until a stream has done all that was put on it, but no longer than so long: then it returns ErrHung. meanwhile, where
+// set, is called every few milliseconds.
+func (d *Driver) SyncWithin(s Stream, patience time.Duration, meanwhile func()) error {
 	start := time.Now()
 	for n := 0; ; n++ {
 		done, err := d.Done(s)
@@ -120,7 +121,13 @@ func (d *Driver) SyncWithin(s Stream, patience time.Duration) error {
 		}
 		if n > 200 { // a token takes milliseconds: after the first tens of microseconds the core is of more use to others
 			time.Sleep(20 * time.Microsecond)
-			if n%64 == 0 && time.Since(start) > patience {
+			if n%64 != 0 {
+				continue
+			}
+			if meanwhile != nil {
+				meanwhile()
+			}
+			if time.Since(start) > patience {
 				return fmt.Errorf("%w after %v", ErrHung, patience)
 			}
 		}

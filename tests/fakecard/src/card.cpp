@@ -60,6 +60,13 @@ static size_t bytes(const std::string &s) {
 	return (size_t)v;
 }
 
+// CARD:N, the first where there is no N.
+static void chosen(const std::string &v, int *card, int *at) {
+	size_t colon = v.find(':');
+	*card = atoi(v.c_str());
+	*at = colon == std::string::npos ? 1 : atoi(v.c_str() + colon + 1);
+}
+
 int init() {
 	std::lock_guard<std::mutex> g(init_m);
 	const char *env = getenv("FAKECARD");
@@ -77,11 +84,11 @@ int init() {
 		else if (k == "peers") c.peers = v != "0";
 		else if (k == "oom") c.oom = atoi(v.c_str());
 		else if (k == "oom_after") c.oom_after = bytes(v);
-		else if (k == "hang") {
-			c.hang = atoi(v.c_str());
-			size_t colon = v.find(':');
-			c.hang_at = colon == std::string::npos ? 1 : atoi(v.c_str() + colon + 1);
-		} else if (k == "capture") c.capture = v != "0";
+		else if (k == "hang") chosen(v, &c.hang, &c.hang_at);
+		else if (k == "nccl") c.nccl = v != "0";
+		else if (k == "sum_fails") chosen(v, &c.sum_fails, &c.sum_fails_at);
+		else if (k == "sum_lost") chosen(v, &c.sum_lost, &c.sum_lost_at);
+		else if (k == "capture") c.capture = v != "0";
 		else if (k == "check") c.check = v == "1";
 		else if (k == "patience") c.patience = atof(v.c_str());
 		else if (k == "threads") c.threads = atoi(v.c_str());

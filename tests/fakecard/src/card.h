@@ -52,6 +52,9 @@ struct Config {
 	bool check = false;         // check=1: every access of kernels is checked: bounds, peers, races
 	double patience = 20;       // patience=SECONDS: how long a kernel may wait for another before it counts as hung
 	int threads = 1;            // threads=N: that run a kernel's blocks
+	bool nccl = true;           // nccl=0: the library of collectives connects no cards
+	int sum_fails = -1, sum_fails_at = 0; // sum_fails=CARD:N: its N-th sum by the library is refused
+	int sum_lost = -1, sum_lost_at = 0;   // sum_lost=CARD:N: its N-th sum never ends, and the library says so
 	int wave() const { return arch.compare(0, 4, "gfx9") == 0 ? 64 : 32; }
 };
 extern Config config;
@@ -59,6 +62,7 @@ extern Config config;
 // What a card did so far; read by fakecard_count.
 struct Counts {
 	std::atomic<int64_t> launches{0}, graphs{0}, up{0}, down{0}, across{0}, within{0}; // bytes: from the host, to it, from other cards, within
+	std::atomic<int64_t> sums{0}, summed{0}, members{0}; // by the library of collectives: calls, bytes, members that are not freed
 };
 
 struct Module;

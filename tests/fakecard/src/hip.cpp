@@ -334,7 +334,8 @@ int hiprtcDestroyProgram(Program **p) {
 
 const char *hiprtcGetErrorString(int e) { return e == 6 ? "compilation failed" : e ? "error" : "success"; }
 
-// For tests: what a card did. 0 launches, 1 graphs, 2 bytes from the host, 3 to the host, 4 from other cards, 5 within, 6 bytes allocated.
+// For tests: what a card did. 0 launches, 1 graphs, 2 bytes from the host, 3 to the host, 4 from other cards, 5 within, 6 bytes allocated;
+// of the library of collectives 7 sums, 8 bytes summed, 9 members that are not freed.
 int64_t fakecard_count(int card, int what) {
 	if (card < 0 || card >= (int)cards.size())
 		return -1;
@@ -347,6 +348,9 @@ int64_t fakecard_count(int card, int what) {
 	case 4: return c->counts.across;
 	case 5: return c->counts.within;
 	case 6: return (int64_t)c->used;
+	case 7: return c->counts.sums;
+	case 8: return c->counts.summed;
+	case 9: return c->counts.members;
 	}
 	return -1;
 }
