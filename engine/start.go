@@ -113,17 +113,12 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 		return fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
 	spec := device.Spec{Weights: weights, Slots: slots, Cells: cells, Planes: planes, Keys: keys, Values: values,
-		Repack: !o.NoRepack, Release: e.file.Release, Profile: o.Profile}
-	mode, lock, _ := loadMode(o.Load) // checked before
-	fetch := newFetching(e.file, mode, weights, top)
-	if fetch != nil {
-		spec.Release = fetch.release
-	}
-	if e.run, err = e.load(top, cards, spec, fetch, o.Progress); err != nil {
+		Repack: !o.NoRepack, File: e.file, Profile: o.Profile}
+	if e.run, err = e.load(top, cards, spec, o.Progress); err != nil {
 		return err
 	}
 	e.places = placesOf(top, h.Layers)
-	if lock {
+	if _, lock, _ := loadMode(o.Load); lock { // checked before
 		if err := device.LockMemory(); err != nil {
 			e.run.Close()
 			return err
@@ -142,7 +137,7 @@ func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) err
 }
 
 // load loads the stages in order. What was loaded is freed where one fails.
-func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, fetch *fetching, progress func(float64)) (*exec.Runner, error) {
+func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, progress func(float64)) (*exec.Runner, error) {
 	var stages []exec.Stage
 	for i, s := range top.Stages {
 		var st exec.Stage
@@ -157,11 +152,8 @@ func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, fetch *
 			on, specs = append(on, cards.cards[l.Card.Name]), append(specs, spec)
 			st.Plans, st.Cards = append(st.Plans, l.Plan), append(st.Cards, l.Card.Name)
 		}
-		err := fetch.stage(&s)
-		if err == nil {
-			st.Lanes, err = device.Load(on, specs)
-		}
-		if err != nil {
+		var err error
+		if st.Lanes, err = device.Load(on, specs); err != nil {
 			for _, s := range stages {
 				for _, l := range s.Lanes {
 					l.Close()
@@ -169,7 +161,6 @@ func (e *Engine) load(top *plan.Topology, cards *deck, spec device.Spec, fetch *
 			}
 			return nil, err
 		}
-		fetch.loaded(&s)
 		if l, ok := st.Lanes[0].(interface{ Meets() string }); ok && e.info.Meeting == "" {
 			e.info.Meeting = l.Meets()
 		}

@@ -208,6 +208,11 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 		if err != nil {
 			return err
 		}
+		r, err := newBenchRun(ctx, e)
+		if err != nil {
+			e.Close()
+			return err
+		}
 		for i, t := range tests[:group] {
 			if o.progress {
 				fmt.Fprintf(env.Stderr, "ingot: bench %d/%d: %s\n", i+1, group, t.name())
@@ -215,7 +220,7 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limits[t.threads], level: e.Info().Level, on: &o.on}
 			row.test.threads = e.Info().Threads
 			row.topology, row.cards = e.Info().Topology, e.Status().Cards
-			if err = measure(ctx, e, t, o, &row); err != nil {
+			if err = r.measure(t, o, &row); err != nil {
 				e.Close()
 				return fmt.Errorf("%s: %w", t.name(), err)
 			}
@@ -230,14 +235,10 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 }
 
 // measure runs one test and puts the time of each repetition, and of its operations, into the row. Every repetition starts
-// from the same state: depth tokens held, which are read once and gone back to.
-func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions, row *benchRow) error {
-	s, err := e.NewSession()
-	if err != nil {
-		return err
-	}
-	defer s.Close()
-	r := &benchRun{ctx: ctx, s: s, batch: t.batch, vocab: int32(e.Info().Vocab), random: rand.New(rand.NewPCG(1, 2))}
+// from the same state: depth tokens held, which are read once and gone back to, and which the next test goes on from.
+func (r *benchRun) measure(t benchTest, o *benchOptions, row *benchRow) error {
+	r.batch = t.batch
+	r.held = r.s.Rewind(min(r.held, t.depth))
 	if !o.noWarmup {
 		if err := r.prompt(t.prompt); err != nil {
 			return err
@@ -249,18 +250,15 @@ func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions
 	row.nanos = make([]int64, o.repetitions)
 	var read float64 // before the repetition
 	if o.limits {
-		read = e.ReadRate()
+		read = r.e.ReadRate()
 	}
 	for i := range row.nanos {
-		held := t.depth
-		if i == 0 {
-			held = 0 // the warm-up began with other tokens
-		}
-		if err := r.prompt(t.depth - s.Rewind(held)); err != nil {
+		if err := r.prompt(t.depth - r.s.Rewind(min(r.held, t.depth))); err != nil {
 			return err
 		}
-		s.Snapshot()
-		e.Profile() // of this repetition only
+		r.held = t.depth
+		r.s.Snapshot()
+		r.e.Profile() // of this repetition only
 		start := time.Now()
 		if err := r.prompt(t.prompt); err != nil {
 			return err
@@ -269,10 +267,10 @@ func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions
 			return err
 		}
 		row.nanos[i] = max(time.Since(start).Nanoseconds(), 1)
-		row.addOps(e.Profile())
+		row.addOps(r.e.Profile())
 		if o.limits {
 			before := read
-			read = e.ReadRate()
+			read = r.e.ReadRate()
 			row.reads = append(row.reads, (before+read)/2)
 		}
 	}
@@ -282,10 +280,16 @@ func measure(ctx context.Context, e *engine.Engine, t benchTest, o *benchOptions
 // benchRun feeds a session random tokens: what they are does not change the work.
 type benchRun struct {
 	ctx    context.Context
-	s      *engine.Session
+	e      *engine.Engine
+	s      *engine.Session // ends with the engine
 	batch  int
-	vocab  int32
+	held   int // tokens that a test left in the context for the next
 	random *rand.Rand
+}
+
+func newBenchRun(ctx context.Context, e *engine.Engine) (*benchRun, error) {
+	s, err := e.NewSession()
+	return &benchRun{ctx: ctx, e: e, s: s, random: rand.New(rand.NewPCG(1, 2))}, err
 }
 
 // prompt reads n tokens, a batch at a time.
@@ -293,7 +297,7 @@ func (r *benchRun) prompt(n int) error {
 	for n > 0 {
 		tokens := make([]int32, min(n, r.batch))
 		for i := range tokens {
-			tokens[i] = r.random.Int32N(r.vocab)
+			tokens[i] = r.random.Int32N(int32(r.e.Info().Vocab))
 		}
 		if err := r.feed(tokens); err != nil {
 			return err
@@ -307,7 +311,7 @@ func (r *benchRun) prompt(n int) error {
 func (r *benchRun) generate(n int) error {
 	token := []int32{0}
 	for range n {
-		token[0] = r.random.Int32N(r.vocab)
+		token[0] = r.random.Int32N(int32(r.e.Info().Vocab))
 		if err := r.feed(token); err != nil {
 			return err
 		}

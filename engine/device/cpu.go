@@ -232,6 +232,7 @@ type cpuBuild struct {
 	scratch  unsafe.Pointer // of attention
 	done     unsafe.Pointer // of attention: counters
 	vectors  map[*graph.Weight]unsafe.Pointer
+	stored   []byte // a slice of a weight as the file has it, before it is repacked
 	freqs    map[*graph.Rope]rotation
 	matrices map[*graph.Weight]matrix
 }
@@ -304,7 +305,7 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 	if p, ok := b.vectors[w]; ok {
 		return p, nil
 	}
-	src := sourceOf(w, b.spec.Weights[w.ID])
+	src := b.spec.source(w)
 	data, _ := src.run(0, src.count)
 	p := unsafe.Pointer(unsafe.SliceData(data))
 	if !mappedVector(w, src.typ) || uintptr(p)%4 != 0 {
@@ -318,12 +319,19 @@ func (b *cpuBuild) vector(w *graph.Weight) (unsafe.Pointer, error) {
 		}
 		if data == nil {
 			data = make([]byte, src.count*src.row)
-			src.copy(data, 0, src.count)
+			err = src.copy(data, 0, src.count)
+		} else {
+			err = b.spec.need(data)
+		}
+		if err != nil {
+			return nil, err
 		}
 		if err := cpu.Dequantize(cpu.Type(src.typ), data, m.Float32s()); err != nil {
 			return nil, fmt.Errorf("%s: %w", w.Name, err)
 		}
 		p = m.Pointer()
+	} else if err := b.spec.need(data); err != nil {
+		return nil, err
 	}
 	b.vectors[w] = p
 	return p, nil

@@ -33,7 +33,7 @@ func (b *cpuBuild) remember() {
 			continue
 		}
 		seen[s.W[0]] = true
-		from := sourceOf(s.W[0], b.spec.Weights[s.W[0].ID])
+		from := b.spec.source(s.W[0])
 		b.lane.matrices = append(b.lane.matrices, region{b.matrices[s.W[0]].at, from.count * from.row})
 	}
 }

@@ -8,9 +8,9 @@ import (
 	"ingot/kernels/cpu"
 )
 
-// repackSlice is how many bytes of a weight are repacked before their source is released: what loading takes beyond
-// the weights themselves.
-const repackSlice = 32 << 20
+// loadSlice is how many bytes of a weight are read before they are repacked or their columns taken: what loading takes beyond
+// the weights themselves. The next step still finds them in a processor's last cache.
+const loadSlice = 8 << 20
 
 // matrix is a weight as products and embeddings read it.
 type matrix struct {
@@ -22,12 +22,14 @@ type matrix struct {
 // source finds what a lane holds of a weight in the file's data, row by row. A row is a run of the first axis.
 type source struct {
 	data       []byte
+	file       File // what copies are read from; nil: data itself
 	typ        tensor.Type
 	row, whole int64           // bytes of a row as the lane holds it, and as the file does
 	count      int64           // rows the lane holds, of all its matrices
 	rows       []graph.Stretch // of a matrix: those the lane holds; nil: all
 	cols       []graph.Stretch // bytes of a row; nil: all
 	held, of   int64           // rows a matrix: the lane's, the file's
+	cut        []byte          // scratch of copy: whole rows of which the lane holds some columns
 }
 
 func sourceOf(w *graph.Weight, d Weight) source {
@@ -86,22 +88,39 @@ func (s *source) run(i, n int64) (rows []byte, ok bool) {
 }
 
 // copy writes n rows from row i on to dst.
-func (s *source) copy(dst []byte, i, n int64) {
+func (s *source) copy(dst []byte, i, n int64) error {
+	if s.cols != nil && s.cut == nil {
+		s.cut = make([]byte, min(max(loadSlice/s.whole, 1), s.count)*s.whole)
+	}
 	for n > 0 {
 		row, most := s.at(i)
 		most = min(most, n)
-		from := s.data[row*s.whole : (row+most)*s.whole]
-		if s.cols == nil {
-			dst = dst[copy(dst, from):]
-		} else {
-			for r := range most {
-				for _, c := range s.cols {
-					dst = dst[copy(dst, from[r*s.whole+c.From:r*s.whole+c.To]):]
-				}
+		to := dst[:most*s.row]
+		if s.cols != nil {
+			most = min(most, int64(len(s.cut))/s.whole)
+			to = s.cut[:most*s.whole]
+		}
+		if err := s.read(to, s.data[row*s.whole:(row+most)*s.whole]); err != nil {
+			return err
+		}
+		left := dst
+		for r := range most {
+			for _, c := range s.cols {
+				left = left[copy(left, s.cut[r*s.whole+c.From:r*s.whole+c.To]):]
 			}
 		}
+		dst = dst[most*s.row:]
 		i, n = i+most, n-most
 	}
+	return nil
+}
+
+func (s *source) read(dst, data []byte) error {
+	if s.file == nil {
+		copy(dst, data)
+		return nil
+	}
+	return s.file.Read(dst, data)
 }
 
 // mappedVector tells whether kernels can read a vector where it is mapped.
@@ -128,7 +147,7 @@ func (b *cpuBuild) weights() error {
 		}
 	}
 	for _, w := range used {
-		s := sourceOf(w, b.spec.Weights[w.ID])
+		s := b.spec.source(w)
 		if b.card.counts(table[w]) {
 			b.lane.used.Weights += s.count * s.row
 		}
@@ -137,6 +156,9 @@ func (b *cpuBuild) weights() error {
 		}
 		repack := b.spec.Repack && !table[w] && cpu.Type(s.typ).Repacks() && s.held >= cpu.Group
 		if run, ok := s.run(0, s.count); ok && !repack {
+			if err := b.spec.need(run); err != nil {
+				return err
+			}
 			b.matrices[w] = matrix{unsafe.Pointer(unsafe.SliceData(run)), cpu.Type(s.typ), 0}
 			continue
 		}
@@ -178,37 +200,25 @@ func (b *cpuBuild) fill(x *matrix, s *source, cols int64, did func(bytes int64))
 	if rows%cpu.Group == 0 { // no group reaches into the next matrix
 		rows, matrices = s.count, 1
 	}
-	most := max(repackSlice/s.row/cpu.Group, 1) * cpu.Group
-	var gathered *cpu.Memory
-	defer func() {
-		if gathered != nil {
-			gathered.Free()
-		}
-	}()
+	most := max(loadSlice/s.row/cpu.Group, 1) * cpu.Group
+	if need := min(most, rows) * s.row; x.repacked != 0 && int64(len(b.stored)) < need {
+		b.stored = make([]byte, max(need, loadSlice))
+	}
 	for i := range matrices {
 		for j := int64(0); j < rows; j += most {
 			n, first := min(most, rows-j), i*rows+j
 			dst := unsafe.Add(x.at, first*s.row)
-			src, mapped := s.run(first, n)
 			if x.repacked == 0 {
-				s.copy(unsafe.Slice((*byte)(dst), n*s.row), first, n)
-			} else {
-				if !mapped {
-					if gathered == nil {
-						var err error
-						if gathered, err = cpu.Alloc(min(most, rows) * s.row); err != nil {
-							return err
-						}
-					}
-					src = gathered.Bytes()[:n*s.row]
-					s.copy(src, first, n)
-				}
-				if err := b.repack(dst, src, n, cols, x.typ); err != nil {
+				if err := s.copy(unsafe.Slice((*byte)(dst), n*s.row), first, n); err != nil {
 					return err
 				}
-			}
-			if mapped && b.spec.Release != nil {
-				b.spec.Release(src)
+			} else {
+				if err := s.copy(b.stored, first, n); err != nil {
+					return err
+				}
+				if err := b.repack(dst, b.stored[:n*s.row], n, cols, x.typ); err != nil {
+					return err
+				}
 			}
 			did(n * s.row)
 		}

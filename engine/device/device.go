@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"time"
 
+	"ingot/engine/graph"
 	"ingot/engine/plan"
 	"ingot/engine/tensor"
 )
@@ -64,8 +65,31 @@ type Spec struct {
 
 	// Repack copies weights into the order the card's kernels read fastest; otherwise they are read where they lie.
 	Repack   bool
-	Progress func(float64) // of repacking, 0 to 1; may be nil
-	Release  func([]byte)  // is called with data that will not be read again; may be nil
+	Progress func(float64) // of loading, 0 to 1; may be nil
+	File     File          // where the weights' data lies; nil: in memory
+}
+
+// File is where weights' data comes from. It is asked before data is touched.
+type File interface {
+	// Need makes data readable where it lies, until the file is closed.
+	Need(data []byte) error
+	// Read copies data to dst, which is as long, without touching it where it lies.
+	Read(dst, data []byte) error
+}
+
+// need is File.Need.
+func (s *Spec) need(data []byte) error {
+	if s.File == nil {
+		return nil
+	}
+	return s.File.Need(data)
+}
+
+// source is what the lane holds of a weight, to be copied.
+func (s *Spec) source(w *graph.Weight) source {
+	src := sourceOf(w, s.Weights[w.ID])
+	src.file = s.File
+	return src
 }
 
 // Weight is a tensor's data; Data is nil for an optional tensor that is absent.

@@ -203,7 +203,11 @@ func (b *simtBuild) host() error {
 		if err != nil {
 			return err
 		}
-		e := simtEmbed{w: s.W[0], src: sourceOf(s.W[0], b.spec.Weights[s.W[0].ID]), scale: op.Scale, to: driver.Ptr(b.loc(s.Out[0])), rows: unsafe.Slice((*float32)(p), n)}
+		table := b.spec.Weights[s.W[0].ID]
+		if err := b.spec.need(table.Data); err != nil {
+			return err
+		}
+		e := simtEmbed{w: s.W[0], src: sourceOf(s.W[0], table), scale: op.Scale, to: driver.Ptr(b.loc(s.Out[0])), rows: unsafe.Slice((*float32)(p), n)}
 		if i > 0 {
 			e.to = b.at(s)
 		}
@@ -329,7 +333,9 @@ func (l *simtLane) lookUp(e *simtEmbed, tokens []int32) error {
 		if int64(t) < 0 || int64(t) >= e.src.count {
 			return fmt.Errorf("token %d of %d", t, e.src.count)
 		}
-		e.src.copy(l.row[:e.src.row], int64(t), 1)
+		if err := e.src.copy(l.row[:e.src.row], int64(t), 1); err != nil {
+			return err
+		}
 		v := e.rows[i*cols : (i+1)*cols]
 		if err := cpu.Dequantize(cpu.Type(e.src.typ), l.row[:e.src.row], v); err != nil {
 			return fmt.Errorf("%s: %w", e.w.Name, err)

@@ -143,7 +143,7 @@ func (s *staging) free() {
 }
 
 // send copies n bytes that fill writes, at most a slice, to the card.
-func (s *staging) send(to driver.Ptr, n int64, fill func([]byte)) error {
+func (s *staging) send(to driver.Ptr, n int64, fill func([]byte) error) error {
 	d := s.l.card.d
 	i := s.turn
 	s.turn = 1 - s.turn
@@ -156,7 +156,9 @@ func (s *staging) send(to driver.Ptr, n int64, fill func([]byte)) error {
 			break
 		}
 	}
-	fill(unsafe.Slice((*byte)(s.half[i]), n))
+	if err := fill(unsafe.Slice((*byte)(s.half[i]), n)); err != nil {
+		return err
+	}
 	if err := d.Upload(to, s.half[i], n, s.l.stream); err != nil {
 		return err
 	}
@@ -167,7 +169,7 @@ func (s *staging) send(to driver.Ptr, n int64, fill func([]byte)) error {
 func (s *staging) bytes(to driver.Ptr, b []byte) error {
 	for len(b) > 0 {
 		n := min(len(b), stagingBytes)
-		if err := s.send(to, int64(n), func(dst []byte) { copy(dst, b) }); err != nil {
+		if err := s.send(to, int64(n), func(dst []byte) error { copy(dst, b); return nil }); err != nil {
 			return err
 		}
 		to, b = to+driver.Ptr(n), b[n:]
@@ -239,7 +241,7 @@ func (b *simtBuild) role(s *plan.Step, j int) (any, error) {
 // matrix uploads the lane's part of a product's weight in slices of whole rows, and puts it in the order that kernels read
 // fastest.
 func (b *simtBuild) matrix(st *staging, w *graph.Weight, did func(int64)) error {
-	src := sourceOf(w, b.spec.Weights[w.ID])
+	src := b.spec.source(w)
 	to := b.at(w)
 	matrices := src.count / src.held
 	repack := b.spec.Repack && gpu.Type(src.typ).Repacks(int(src.held), int(w.Shape[0]))
@@ -269,11 +271,8 @@ func (b *simtBuild) matrix(st *staging, w *graph.Weight, did func(int64)) error 
 		for r := int64(0); r < src.held; r += most {
 			n := min(most, src.held-r)
 			first := m*src.held + r
-			if err := st.send(into+driver.Ptr(r*src.row), n*src.row, func(to []byte) { src.copy(to, first, n) }); err != nil {
+			if err := st.send(into+driver.Ptr(r*src.row), n*src.row, func(to []byte) error { return src.copy(to, first, n) }); err != nil {
 				return err
-			}
-			if run, ok := src.run(first, n); ok && b.spec.Release != nil {
-				b.spec.Release(run)
 			}
 			did(n * src.row)
 		}
@@ -311,9 +310,11 @@ func (b *simtBuild) floats(st *staging, key any, w *graph.Weight) error {
 
 // vector is the lane's part of a weight in f32.
 func (b *simtBuild) vector(w *graph.Weight) ([]float32, error) {
-	src := sourceOf(w, b.spec.Weights[w.ID])
+	src := b.spec.source(w)
 	raw := make([]byte, src.count*src.row)
-	src.copy(raw, 0, src.count)
+	if err := src.copy(raw, 0, src.count); err != nil {
+		return nil, err
+	}
 	n, err := tensor.Elements(w.Shape)
 	if err != nil {
 		return nil, err

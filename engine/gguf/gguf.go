@@ -127,7 +127,12 @@ func (f *File) addPart(path string, withData bool, check func(*header) error) (*
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close()
+	mapped := false
+	defer func() {
+		if !mapped {
+			file.Close()
+		}
+	}()
 	st, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -157,6 +162,7 @@ func (f *File) addPart(path string, withData bool, check func(*header) error) (*
 		if err != nil {
 			return fail(err)
 		}
+		mapped = true
 		f.maps = append(f.maps, m)
 		data = m.data
 	}
@@ -186,14 +192,6 @@ func (f *File) Close() error {
 	}
 	f.maps = nil
 	return errors.Join(errs...)
-}
-
-// Release lets the system take back the memory that part of a tensor's data occupies. Mapped data stays readable: what is
-// read again comes from the file. Other data must be asked for again; see Need.
-func (f *File) Release(data []byte) {
-	for i := range f.maps {
-		f.maps[i].release(data)
-	}
 }
 
 // Path returns the path that was opened.

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
+	"unsafe"
 )
 
 // Mode says how tensor data gets into memory.
@@ -15,70 +17,133 @@ const (
 	// Mapped data is the file itself: the system reads a page when it is first touched, keeps it while memory lasts, and
 	// shares it with other processes. A file that is cut meanwhile ends the process.
 	Mapped Mode = iota
-	// Read data lies in memory of the process, which Need fills.
-	Read
-	// Direct data is Read past the system's page cache, where the file system allows it.
+	// Buffered data lies in memory of the process, which Need fills.
+	Buffered
+	// Direct data is Buffered and read past the system's page cache, where the file system allows it.
 	Direct
 )
 
-// needPiece is how much one read asks for; a few are under way at once, for disks that work on several.
+// A read of more than one piece is split among a few readers, for disks that work on several and for the copying itself.
 const (
-	needPiece = 4 << 20
-	needReads = 4
+	readPiece = 1 << 20
+	readers   = 4
 )
 
-// Need makes part of a tensor's data readable: with Read and Direct it is undefined before, and after Release. The
-// error wraps ErrTruncated where the file has become shorter.
+// Need makes part of a tensor's data readable where it lies: with Buffered and Direct it is undefined before. Of Mapped data, which
+// always is, it maps what is in memory already, in less time than touching it takes. The error wraps ErrTruncated where the file
+// has become shorter.
 func (f *File) Need(data []byte) error {
 	for i := range f.maps {
-		if err := f.maps[i].need(data); err != nil {
-			return fmt.Errorf("%s: %w", f.maps[i].path, err)
+		m := &f.maps[i]
+		lo, hi, ok := m.span(data)
+		switch {
+		case !ok:
+		case m.mode == Mapped:
+			m.mapResident(lo, hi)
+		default:
+			if err := m.read(m.data[lo:hi], lo); err != nil {
+				return fmt.Errorf("%s: %w", m.path, err)
+			}
 		}
 	}
 	return nil
 }
 
-// source is the file that a mapping's data is read from; nil: the mapping is the file.
-type source struct {
+// Read copies part of a tensor's data from the file to dst, which is as long, and does not touch it where it lies: what a
+// page costs when it is first touched is more than reading it. It fails as Need does.
+func (f *File) Read(dst, data []byte) error {
+	for i := range f.maps {
+		m := &f.maps[i]
+		if lo, _, ok := m.span(data); ok {
+			if err := m.read(dst[:len(data)], lo); err != nil {
+				return fmt.Errorf("%s: %w", m.path, err)
+			}
+			return nil
+		}
+	}
+	if len(data) > 0 {
+		panic("gguf: Read of what is no tensor's data")
+	}
+	return nil
+}
+
+// blocks are buffers for reads of whole blocks, which must begin on one in memory too.
+var blocks = sync.Pool{New: func() any {
+	page := os.Getpagesize()
+	b := make([]byte, readPiece+3*page)
+	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (page - 1)
+	return b[skip : skip+readPiece+2*page]
+}}
+
+// mapping is a whole file in memory, read-only for its users.
+type mapping struct {
+	path   string
+	mode   Mode
+	data   []byte
 	file   *os.File
 	block  int64 // reads begin and end on multiples of it
 	length int64
 }
 
-// fill reads the bytes lo to hi-1 of the file to the same place of data, rounded outwards to whole blocks.
-func (s *source) fill(data []byte, lo, hi int64) error {
-	lo = lo / s.block * s.block
-	hi = min((hi+s.block-1)/s.block*s.block, int64(len(data)))
+// span is where data lies in the mapping; ok is false where it lies elsewhere.
+func (m *mapping) span(data []byte) (lo, hi int64, ok bool) {
+	if len(data) == 0 || len(m.data) == 0 {
+		return 0, 0, false
+	}
+	base := uintptr(unsafe.Pointer(unsafe.SliceData(m.data)))
+	from := uintptr(unsafe.Pointer(unsafe.SliceData(data))) - base // wraps where data is before
+	to := from + uintptr(len(data))
+	return int64(from), int64(to), from <= uintptr(len(m.data)) && to <= uintptr(len(m.data))
+}
+
+// read fills dst from a place of the file, by several readers where it is long.
+func (m *mapping) read(dst []byte, at int64) error {
+	return pieces(int64(len(dst)), func(lo, hi int64) error { return m.piece(dst[lo:hi], at+lo) })
+}
+
+// pieces shares a piece of work after the other among the readers.
+func pieces(size int64, do func(lo, hi int64) error) error {
+	if size <= readPiece {
+		return do(0, size)
+	}
 	var (
-		wait  sync.WaitGroup
-		tasks = make(chan int64)
-		errs  = make([]error, needReads)
+		wait sync.WaitGroup
+		next atomic.Int64
+		errs = make([]error, readers)
 	)
-	for i := range needReads {
+	for i := range readers {
 		wait.Go(func() {
-			for at := range tasks {
-				if errs[i] == nil {
-					errs[i] = s.piece(data[at:min(at+needPiece, hi)], at)
+			for errs[i] == nil {
+				lo := next.Add(readPiece) - readPiece
+				if lo >= size {
+					return
 				}
+				errs[i] = do(lo, min(lo+readPiece, size))
 			}
 		})
 	}
-	for at := lo; at < hi; at += needPiece {
-		tasks <- at
-	}
-	close(tasks)
 	wait.Wait()
 	return errors.Join(errs...)
 }
 
-// piece reads to all of b; its last block may reach beyond the end of the file.
-func (s *source) piece(b []byte, at int64) error {
-	n, err := s.file.ReadAt(b, at)
-	if err == io.EOF && at+int64(n) >= s.length {
-		return nil
+// piece fills dst; where reads are of whole blocks, through a buffer.
+func (m *mapping) piece(dst []byte, at int64) error {
+	from := at / m.block * m.block
+	b := dst
+	if m.block > 1 {
+		to := (at + int64(len(dst)) + m.block - 1) / m.block * m.block
+		b = blocks.Get().([]byte)[:to-from]
+		defer blocks.Put(b[:cap(b)])
 	}
+	n, err := m.file.ReadAt(b, from)
 	if err == io.EOF {
-		return fmt.Errorf("%w: it ends after %d bytes, %d were there when it was opened", ErrTruncated, at+int64(n), s.length)
+		err = nil
+		if end := from + int64(n); end < at+int64(len(dst)) {
+			return fmt.Errorf("%w: it ends after %d bytes, %d were there when it was opened", ErrTruncated, end, m.length)
+		}
+	}
+	if m.block > 1 {
+		copy(dst, b[at-from:])
 	}
 	return err
 }

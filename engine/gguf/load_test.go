@@ -42,30 +42,29 @@ func big(t *testing.T) (path string, want map[string][]byte) {
 
 func TestModes(t *testing.T) {
 	path, want := big(t)
-	for name, mode := range map[string]Mode{"mapped": Mapped, "read": Read, "direct": Direct} {
+	for name, mode := range map[string]Mode{"mapped": Mapped, "buffered": Buffered, "direct": Direct} {
 		t.Run(name, func(t *testing.T) {
 			f, err := OpenAs(path, mode)
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer f.Close()
-			for range 2 { // the second time after Release
-				for name, w := range want {
-					x, _ := f.Tensor(name)
-					part := x.Data[5_000_001:9_000_003]
+			for name, w := range want {
+				x, _ := f.Tensor(name)
+				for _, r := range [][2]int{{5_000_001, 9_000_003}, {5_000_001, 5_000_002}, {len(w) - 5000, len(w)}, {7, 7}, {0, len(w)}} {
+					part, want, dst := x.Data[r[0]:r[1]], w[r[0]:r[1]], make([]byte, r[1]-r[0])
+					if err := f.Read(dst, part); err != nil {
+						t.Fatal(err)
+					}
+					if !bytes.Equal(dst, want) {
+						t.Errorf("what is read of %s from %d to %d is not what was written", name, r[0], r[1])
+					}
 					if err := f.Need(part); err != nil {
 						t.Fatal(err)
 					}
-					if !bytes.Equal(part, w[5_000_001:9_000_003]) {
-						t.Errorf("part of %s is not what was written", name)
+					if !bytes.Equal(part, want) {
+						t.Errorf("%s from %d to %d is not what was written", name, r[0], r[1])
 					}
-					if err := f.Need(x.Data); err != nil {
-						t.Fatal(err)
-					}
-					if !bytes.Equal(x.Data, w) {
-						t.Errorf("%s is not what was written", name)
-					}
-					f.Release(x.Data)
 				}
 			}
 		})
@@ -75,7 +74,7 @@ func TestModes(t *testing.T) {
 // A file cut while it is read is an error; only mapped memory could fault.
 func TestCutWhileRead(t *testing.T) {
 	path, _ := big(t)
-	for _, mode := range []Mode{Read, Direct} {
+	for _, mode := range []Mode{Buffered, Direct} {
 		f, err := OpenAs(path, mode)
 		if err != nil {
 			t.Fatal(err)
@@ -86,6 +85,9 @@ func TestCutWhileRead(t *testing.T) {
 		}
 		c, _ := f.Tensor("c")
 		if err := f.Need(c.Data); !errors.Is(err, ErrTruncated) {
+			t.Errorf("mode %d: %v, expected ErrTruncated", mode, err)
+		}
+		if err := f.Read(make([]byte, len(c.Data)), c.Data); !errors.Is(err, ErrTruncated) {
 			t.Errorf("mode %d: %v, expected ErrTruncated", mode, err)
 		}
 		f.Close()

@@ -18,3 +18,9 @@ func openDirect(path string) (*os.File, error) {
 	}
 	return f, nil
 }
+
+// preferHugePages does nothing: macOS chooses its page sizes by itself.
+func preferHugePages([]byte) {}
+
+// mapResident does nothing: macOS has no call for it.
+func (m *mapping) mapResident(lo, hi int64) {}
