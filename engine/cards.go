@@ -144,11 +144,11 @@ func (o *Options) moves() (all []move, err error) {
 	for _, text := range o.Moves {
 		at := strings.LastIndex(text, "=")
 		if at < 1 || at == len(text)-1 {
-			return nil, fmt.Errorf("%w: Options.Moves has %q, expected PATTERN=CARD", ErrBadRequest, text)
+			return nil, fmt.Errorf("%w: -ot has %q, expected PATTERN=CARD", ErrBadRequest, text)
 		}
 		p, err := regexp.Compile(text[:at])
 		if err != nil {
-			return nil, fmt.Errorf("%w: Options.Moves: %w", ErrBadRequest, err)
+			return nil, fmt.Errorf("%w: -ot: %w", ErrBadRequest, err)
 		}
 		all = append(all, move{p, text[at+1:]})
 	}

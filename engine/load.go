@@ -7,6 +7,9 @@ import (
 	"ingot/engine/gguf"
 )
 
+// LoadModes are the ways a file gets into memory (Options.Load), the usual one first; see Options.
+var LoadModes = []string{"mmap", "none", "dio", "mlock"}
+
 // loadMode is what Options.Load names: how the file is read, and whether what was loaded is held in memory.
 func loadMode(name string) (mode gguf.Mode, lock bool, err error) {
 	switch strings.ToLower(name) {
@@ -19,5 +22,5 @@ func loadMode(name string) (mode gguf.Mode, lock bool, err error) {
 	case "dio":
 		return gguf.Direct, false, nil
 	}
-	return 0, false, fmt.Errorf("%w: Options.Load is %q, expected mmap, none, mlock or dio", ErrBadRequest, name)
+	return 0, false, fmt.Errorf("%w: Options.Load is %q, expected one of %s", ErrBadRequest, name, strings.Join(LoadModes, ", "))
 }

@@ -108,6 +108,9 @@ func Plan(path string, o PlanOptions) (*Planned, error) {
 		return nil, err
 	}
 	p := newPlanner(model, weights, cards, &o)
+	if o.Depth >= p.use.Keep.Cells {
+		return nil, fmt.Errorf("%w: a token after %d others does not fit a context of %d", ErrBadRequest, o.Depth, p.use.Keep.Cells)
+	}
 	info := fileInfo(f, path)
 	out := &Planned{Model: info.Name, Parameters: info.Parameters, Layers: model.Common().Layers, Context: p.use.Keep.Cells, Slots: p.use.Keep.Slots, UBatch: p.rows, Prompt: p.use.Prompt}
 	for _, t := range f.Tensors() {
@@ -177,7 +180,7 @@ func newPlanner(model arch.Model, weights []device.Weight, cards *described, o *
 	p.outs = min(slots+spareOuts, p.rows)
 	keys, _ := cacheType("CacheK", o.CacheK) // checked before
 	values, _ := cacheType("CacheV", o.CacheV)
-	p.use = plan.Use{Packed: o.NoRepack, Types: func(w *graph.Weight) tensor.Type { return weights[w.ID].Type }, Depth: min(o.Depth, cells-1), Prompt: min(or(o.Prompt, 2048), cells),
+	p.use = plan.Use{Packed: o.NoRepack, Types: func(w *graph.Weight) tensor.Type { return weights[w.ID].Type }, Depth: o.Depth, Prompt: min(or(o.Prompt, 2048), cells),
 		Keep: plan.Storage{Slots: slots, Cells: cells, Planes: planesFor(h.States, slots, or(o.Snapshots, defaultSnapshots)), Keys: keys, Values: values}}
 	b := graph.NewBuilder()
 	model.Forward(b)
@@ -200,6 +203,8 @@ func (p *planner) topologies(o *PlanOptions) ([]Topology, error) {
 		return []Topology{*t}, nil
 	}
 	var all []Topology
+	var impossible error // of the first that is
+	possible := false
 	add := func(mode plan.Mode, tps int) error {
 		s, err := p.spread(o)
 		if err != nil {
@@ -209,10 +214,11 @@ func (p *planner) topologies(o *PlanOptions) ([]Topology, error) {
 		t, err := p.fitting(s)
 		if errors.Is(err, plan.ErrTopology) { // these weights are not divided so
 			all = append(all, Topology{Split: string(mode), TPS: tps, Layers: -1, Problem: err.Error()})
+			impossible = cmp.Or(impossible, err)
 			return nil
 		}
 		if err == nil {
-			all = append(all, *t)
+			all, possible = append(all, *t), true
 		}
 		return err
 	}
@@ -228,6 +234,9 @@ func (p *planner) topologies(o *PlanOptions) ([]Topology, error) {
 				return nil, err
 			}
 		}
+	}
+	if !possible {
+		return nil, impossible
 	}
 	return all, nil
 }
@@ -247,7 +256,7 @@ func (p *planner) spread(o *PlanOptions) (plan.Spread, error) {
 	for _, m := range moves {
 		c := p.cards.named(m.card)
 		if c == nil {
-			return s, fmt.Errorf("%w: there is no card %q", ErrBadRequest, m.card)
+			return s, fmt.Errorf("%w: there is no card %q (-ot); cards are %s", ErrBadRequest, m.card, p.cards.names())
 		}
 		s.Moved = append(s.Moved, plan.Move{Pattern: m.pattern, Card: *c})
 	}

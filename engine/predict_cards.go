@@ -29,6 +29,17 @@ func (d *described) named(name string) *plan.Card {
 	return nil
 }
 
+func (d *described) names() string {
+	var all []string
+	for _, c := range d.cards {
+		all = append(all, c.Name)
+	}
+	if d.host != nil {
+		all = append(all, d.host.Name)
+	}
+	return strings.Join(all, ", ")
+}
+
 // described reads Options.Cards: names of data sheets, of cards that are here, and cpu; nothing: the cards that are here.
 func (o *PlanOptions) described() (*described, error) {
 	var more []plan.Sheet

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -44,8 +45,8 @@ func (o *Options) check() error {
 			return fmt.Errorf("%w: Options.%s is %d, expected 0 to %d", ErrBadRequest, n.name, n.v, n.limit)
 		}
 	}
-	if !slices.Contains([]string{"", "none", "layer", "tensor"}, o.Split) {
-		return fmt.Errorf("%w: Options.Split is %q, expected none, layer or tensor", ErrBadRequest, o.Split)
+	if o.Split != "" && !slices.Contains(SplitModes, o.Split) {
+		return fmt.Errorf("%w: Options.Split is %q, expected one of %s", ErrBadRequest, o.Split, strings.Join(SplitModes, ", "))
 	}
 	if _, _, err := loadMode(o.Load); err != nil {
 		return err
@@ -62,21 +63,19 @@ func (o *Options) check() error {
 	return nil
 }
 
+// CacheTypes are the types of the KV cache (Options.CacheK and CacheV), the usual one first.
+var CacheTypes = []string{"f16", "bf16", "q8_0", "q4_0", "f32"}
+
+// SplitModes are the ways a model is spread over cards (Options.Split).
+var SplitModes = []string{"none", "layer", "tensor"}
+
 // cacheType is the type an option names; field is the option's.
 func cacheType(field, name string) (tensor.Type, error) {
-	switch strings.ToLower(name) {
-	case "", "f16":
-		return tensor.F16, nil
-	case "bf16":
-		return tensor.BF16, nil
-	case "q8_0":
-		return tensor.Q8_0, nil
-	case "q4_0":
-		return tensor.Q4_0, nil
-	case "f32":
-		return tensor.F32, nil
+	name = strings.ToLower(cmp.Or(name, CacheTypes[0]))
+	if t, err := tensor.Parse(name); err == nil && slices.Contains(CacheTypes, name) {
+		return t, nil
 	}
-	return 0, fmt.Errorf("%w: Options.%s is %q, expected f16, bf16, q8_0, q4_0 or f32", ErrBadRequest, field, name)
+	return 0, fmt.Errorf("%w: Options.%s is %q, expected one of %s", ErrBadRequest, field, name, strings.Join(CacheTypes, ", "))
 }
 
 // start plans the model for the cards, loads the lanes and starts the scheduler.

@@ -13,6 +13,7 @@ import (
 	"unicode"
 
 	"ingot/app/library"
+	"ingot/engine"
 	"ingot/storage"
 )
 
@@ -148,7 +149,9 @@ func visible(s string) string {
 
 // complain prints an error as one line of standard error.
 func complain(env *Env, err error) {
-	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(err.Error(), "\n", "; ")))
+	// That a request is bad is for programs to know: here it was a command.
+	text := strings.Replace(err.Error(), engine.ErrBadRequest.Error()+": ", "", 1)
+	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(text, "\n", "; ")))
 }
 
 // maxInput bounds what is read into memory from a file or standard input: a device or a pipe may never end.

@@ -29,14 +29,18 @@ func runDevices(_ context.Context, env *Env, args []string) error {
 	for _, c := range cards {
 		rows = append(rows, deviceRow{c.Name, c.Description, c.Total, c.Free})
 	}
+	reasons := env.Stdout
 	if *format == "json" {
-		return writeJSON(env.Stdout, rows)
+		if err := writeJSON(env.Stdout, rows); err != nil {
+			return err
+		}
+		reasons, rows = env.Stderr, nil
 	}
 	for _, r := range rows {
 		fmt.Fprintf(env.Stdout, "%s: %s, %s of memory, %s free\n", r.Name, r.Description, bytesText(r.MemoryTotal), bytesText(r.MemoryFree))
 	}
 	for _, line := range append(engine.Undriven(), engine.LongSums()...) {
-		fmt.Fprintln(env.Stdout, line)
+		fmt.Fprintln(reasons, line)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 
 // loadFlags adds the option for how weights get into memory.
 func loadFlags(fs *flag.FlagSet, load *string) {
-	v := &choice{load, []string{"mmap", "none", "mlock", "dio"}}
+	v := &choice{load, engine.LoadModes}
 	const usage = "load `mode`: mmap maps the file (as when not given), none reads it, dio reads it past the page cache, mlock holds it in memory"
 	fs.Var(v, "lm", usage)
 	fs.Var(v, "load-mode", usage)
@@ -37,7 +37,7 @@ func cardFlags(fs *flag.FlagSet, cards, moves *[]string, tps *int, split *string
 	fs.Var((*count)(tps), "tps", "`lanes` a stage; 0: all cards in one stage. A CPU alone is cut into as many")
 	fs.Var((*proportions)(shares), "ts", "`proportions` of the cards, such as 3,1")
 	fs.Var((*wordList)(moves), "ot", "`PATTERN=CARD`,...: operations that read a tensor whose name matches run on that card")
-	fs.Var(&choice{split, []string{"none", "layer", "tensor"}}, "sm", "split `mode`: none, layer or tensor")
+	fs.Var(&choice{split, engine.SplitModes}, "sm", "split `mode`: none, layer or tensor")
 }
 
 // cacheFlags adds the options for the types of the KV cache.
@@ -46,7 +46,7 @@ func cacheFlags(fs *flag.FlagSet, keys, values *string) {
 		short, long, what string
 		value             *string
 	}{{"ctk", "cache-type-k", "keys", keys}, {"ctv", "cache-type-v", "values", values}} {
-		v := &choice{part.value, []string{"f16", "bf16", "q8_0", "q4_0", "f32"}}
+		v := &choice{part.value, engine.CacheTypes}
 		usage := "`type` of the KV cache's " + part.what + ": f16 (as when not given), bf16, q8_0 (about half the memory), q4_0 (a quarter, less exact) or f32"
 		fs.Var(v, part.short, usage)
 		fs.Var(v, part.long, usage)

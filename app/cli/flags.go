@@ -11,7 +11,7 @@ import (
 
 // usage lists the commands.
 func usage(w io.Writer) error {
-	fmt.Fprintln(w, "Ingot runs GGUF language models on this machine.\n\nusage: ingot [COMMAND]\n\nWithout a command the window opens.")
+	fmt.Fprintln(w, "Ingot runs GGUF language models on this machine.\n\nusage: ingot [COMMAND]\n\nWithout a command the window opens or, where there can be none, a conversation in the terminal.")
 	for _, c := range commands {
 		fmt.Fprintf(w, "  %-16s %s\n", c.name, c.short)
 	}

@@ -27,3 +27,18 @@ func countText(n int64) string {
 	}
 	return fmt.Sprintf("%.1fB", float64(n)/1e9)
 }
+
+// binaryText and paramsText write sizes as llama-bench does.
+func binaryText(n int64) string {
+	if n < 1<<30 {
+		return fmt.Sprintf("%.2f MiB", float64(n)/(1<<20))
+	}
+	return fmt.Sprintf("%.2f GiB", float64(n)/(1<<30))
+}
+
+func paramsText(n int64) string {
+	if n < 1e9 {
+		return fmt.Sprintf("%.2f M", float64(n)/1e6)
+	}
+	return fmt.Sprintf("%.2f B", float64(n)/1e9)
+}

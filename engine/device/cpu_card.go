@@ -20,6 +20,7 @@ type CPU struct {
 	level   cpu.Level
 	cores   []int // that the threads are bound to, one each; nil: the system chooses
 	part    bool  // others have the rest
+	parts   int   // of the processor, where it is one
 	team    *sharedTeam
 }
 
@@ -43,7 +44,7 @@ func (c *CPU) Cut(n int) []*CPU {
 	var all []*CPU
 	for i := range n {
 		from, to := c.threads*i/n, c.threads*(i+1)/n
-		p := &CPU{name: fmt.Sprintf("cpu:%d", i), threads: max(to-from, 1), level: c.level, part: true}
+		p := &CPU{name: fmt.Sprintf("cpu:%d", i), threads: max(to-from, 1), level: c.level, part: true, parts: n}
 		if n <= c.threads && c.threads <= len(cores) {
 			p.cores = slices.Clone(cores[from:to])
 		}
@@ -56,6 +57,9 @@ func (c *CPU) Cut(n int) []*CPU {
 // Info describes the processor.
 func (c *CPU) Info() Info {
 	total, free := systemMemory()
+	if c.part { // of memory that all parts share
+		total, free = total/int64(c.parts), free/int64(c.parts)
+	}
 	return Info{Name: c.name, Description: fmt.Sprintf("%s, %s, %v", processorName(), threads(c.threads), c.level),
 		Total: total, Free: free, Threads: c.threads, Level: c.level.String()}
 }

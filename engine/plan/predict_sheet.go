@@ -82,6 +82,9 @@ func ReadSheets(b []byte) ([]Sheet, error) {
 		if err := list[i].check(); err != nil {
 			return nil, err
 		}
+		if slices.ContainsFunc(list[:i], func(s Sheet) bool { return plainName(s.Name) == plainName(list[i].Name) }) {
+			return nil, fmt.Errorf("%w: two cards are named %q", ErrCards, list[i].Name)
+		}
 	}
 	return list, nil
 }

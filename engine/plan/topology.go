@@ -61,6 +61,18 @@ type Move struct {
 	Card    Card
 }
 
+// reads tells whether the pattern matches any weight of the graph.
+func (m *Move) reads(g *graph.Graph) bool {
+	for _, n := range g.Nodes {
+		for _, w := range n.W {
+			if w != nil && m.Pattern.MatchString(w.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // Topology is a model as stages of lanes.
 type Topology struct{ Stages []Stage }
 
@@ -85,6 +97,11 @@ func Divide(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options, s Sp
 	groups, err := s.groups()
 	if err != nil {
 		return nil, err
+	}
+	for _, m := range s.Moved {
+		if !m.reads(g) {
+			return nil, fmt.Errorf("%w: no tensor's name matches %q (-ot)", ErrTopology, m.Pattern)
+		}
 	}
 	f := fine(g)
 	keep := map[*graph.Value]bool{}
@@ -151,6 +168,9 @@ func (s *Spread) groups() ([]*group, error) {
 	size := s.TPS
 	switch s.Mode {
 	case ModeNone:
+		if s.TPS > 1 {
+			return nil, fmt.Errorf("%w: -sm none has one card, -tps says %d lanes", ErrTopology, s.TPS)
+		}
 		n, size = 1, 1
 	case ModeLayer:
 		if s.TPS > 1 {
