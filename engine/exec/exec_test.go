@@ -30,7 +30,7 @@ func (l *lane) Run(*device.Batch) error {
 	return l.err
 }
 
-func (l *lane) Logits(i int) []float32             { return []float32{float32(i)} }
+func (l *lane) Scores(i int) device.Scores         { return device.Scores{Logits: []float32{float32(i)}} }
 func (l *lane) Hidden(i int) []float32             { return []float32{float32(-i)} }
 func (l *lane) Value(plan.Loc, int) []float32      { return []float32{7} }
 func (l *lane) Indices(plan.Loc, int) []int32      { return []int32{8} }
@@ -68,7 +68,7 @@ func TestLanesRunAtOnce(t *testing.T) {
 	if err := run(); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
-	if r.Logits(3)[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(0, plan.Loc{}, 0)[0] != 7 || r.Indices(0, plan.Loc{}, 0)[0] != 8 {
+	if r.Scores(3).Logits[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(0, plan.Loc{}, 0)[0] != 7 || r.Indices(0, plan.Loc{}, 0)[0] != 8 {
 		t.Error("results are not lane 0's")
 	}
 	r.Copy(1, 2, 30)
