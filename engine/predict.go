@@ -26,6 +26,9 @@ type PlanOptions struct {
 	Sheets []byte // JSON list of further cards: see plan.Sheet
 	Depth  int    // positions in use when a token is predicted
 	Prompt int    // tokens of the prompt that is predicted; 0: what a slot holds, at most 2048
+	// Free: cards that are here have room for what is free now, not for all that they hold. It is not for who has a model loaded that would
+	// make way.
+	Free bool
 }
 
 // Planned is what Plan tells.
@@ -76,6 +79,16 @@ type Lane struct {
 	Overhead int64  `json:"overhead"` // of the driver
 	Total    int64  `json:"total"`
 	Memory   int64  `json:"memory"` // that the card has
+	// Free is what of it is free now, where PlanOptions.Free asked and the card is here.
+	Free *int64 `json:"free,omitempty"`
+}
+
+// Room is what the card has for the lane.
+func (l *Lane) Room() int64 {
+	if l.Free != nil {
+		return min(*l.Free, l.Memory)
+	}
+	return l.Memory
 }
 
 // Pieces says how the lanes of a stage hold the weights of one name, the layer left out.
@@ -290,9 +303,10 @@ func (p *planner) fitting(s plan.Spread) (*Topology, error) {
 
 // cardsFit tells whether all cards beside the processor have room.
 func (t *Topology) cardsFit() bool {
-	for _, s := range t.Stages {
-		for _, l := range s.Lanes {
-			if l.Card != "cpu" && l.Total > l.Memory {
+	for i := range t.Stages {
+		for j := range t.Stages[i].Lanes {
+			l := &t.Stages[i].Lanes[j]
+			if l.Card != "cpu" && l.Total > l.Room() {
 				return false
 			}
 		}
@@ -322,9 +336,16 @@ func (p *planner) one(s plan.Spread) (*Topology, error) {
 			if lane.Card != "cpu" || len(s.Cards) == 1 && s.Cards[0].Name == "cpu" { // the processor's share beside cards is no card's
 				t.Fullest = max(t.Fullest, lane.Total)
 			}
-			if over := lane.Total - lane.Memory; over > t.Lacks {
+			if free, ok := p.cards.free[l.Card.Name]; ok {
+				lane.Free = &free
+			}
+			if over := lane.Total - lane.Room(); over > t.Lacks {
 				t.Lacks = over
-				t.Problem = fmt.Sprintf("%s has %d MiB and would need %d", lane.Card, lane.Memory>>20, lane.Total>>20)
+				has := fmt.Sprintf("%d MiB", lane.Memory>>20)
+				if lane.Free != nil {
+					has = fmt.Sprintf("%d MiB free of %d", lane.Room()>>20, lane.Memory>>20)
+				}
+				t.Problem = fmt.Sprintf("%s has %s and would need %d", lane.Card, has, lane.Total>>20)
 			}
 			stage.Lanes = append(stage.Lanes, lane)
 		}

@@ -17,6 +17,7 @@ type described struct {
 	cards  []plan.Card
 	host   *plan.Card // nil: not among the cards
 	sheets map[string]*plan.Sheet
+	free   map[string]int64 // bytes, of cards that are here, where that was asked for
 }
 
 func (d *described) named(name string) *plan.Card {
@@ -59,7 +60,12 @@ func (o *PlanOptions) described() (*described, error) {
 			names = append(names, c.Name)
 		}
 	}
-	d := &described{sheets: map[string]*plan.Sheet{}}
+	d := &described{sheets: map[string]*plan.Sheet{}, free: map[string]int64{}}
+	here := func(name string, free int64) {
+		if o.Free {
+			d.free[name] = free
+		}
+	}
 	add := func(name string, s plan.Sheet) {
 		d.sheets[name] = &s
 		d.cards = append(d.cards, device.Described(name, s.Bandwidth))
@@ -72,6 +78,7 @@ func (o *PlanOptions) described() (*described, error) {
 		}
 		if i := slices.IndexFunc(present, func(c Card) bool { return c.Name == item }); i >= 0 {
 			add(item, sheetOf(&present[i], more))
+			here(item, present[i].Free)
 			continue
 		}
 		sheets, err := plan.ParseCards(item, more)
@@ -93,7 +100,8 @@ func (o *PlanOptions) described() (*described, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := processor(card.Info())
+	info := card.Info()
+	s, err := processor(info)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +111,7 @@ func (o *PlanOptions) described() (*described, error) {
 	if len(d.cards) > 0 {
 		c := card.Plan()
 		d.host, d.sheets[c.Name] = &c, s
+		here(c.Name, info.Free)
 		return d, nil
 	}
 	if processors == 1 && o.TPS > 1 {
@@ -117,6 +126,7 @@ func (o *PlanOptions) described() (*described, error) {
 		part.Memory, part.Bandwidth, part.F16, part.I8 = s.Memory/n, s.Bandwidth/n, s.F16/n, s.I8/n
 		p := c.Plan()
 		d.sheets[p.Name] = &part
+		here(p.Name, info.Free/int64(len(parts)))
 		d.cards = append(d.cards, p)
 	}
 	return d, nil

@@ -10,7 +10,7 @@ import (
 )
 
 func runPlan(_ context.Context, env *Env, args []string) error {
-	var o engine.PlanOptions
+	o := engine.PlanOptions{Free: true}
 	fs := flags(env, "plan")
 	engineFlags(fs.FlagSet, &o.Options)
 	fs.Lookup("cards").Usage = "`list` of cards, such as 8xMI50 or 2xRTX3090,cpu; not given: those that are here"
@@ -106,7 +106,11 @@ func printPlacement(w io.Writer, t *engine.Topology, layers int) {
 		s := &t.Stages[i]
 		fmt.Fprintf(w, "\nstage %d, %s\n", i+1, layerText(s, layers))
 		for _, l := range s.Lanes {
-			fmt.Fprintf(w, "  %-10s %6d of %d MiB: weights %d, cache %d, state %d, scratch %d, driver %d\n", visible(l.Card), l.Total>>20, l.Memory>>20,
+			room := fmt.Sprintf("%d MiB", l.Memory>>20)
+			if l.Free != nil {
+				room = fmt.Sprintf("%d MiB free now, %d in all", l.Room()>>20, l.Memory>>20)
+			}
+			fmt.Fprintf(w, "  %-10s %6d of %s: weights %d, cache %d, state %d, scratch %d, driver %d\n", visible(l.Card), l.Total>>20, room,
 				l.Weights>>20, l.Cache>>20, l.State>>20, l.Scratch>>20, l.Overhead>>20)
 		}
 		for _, p := range s.Pieces {
