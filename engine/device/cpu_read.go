@@ -5,7 +5,6 @@ import (
 	"unsafe"
 
 	"ingot/engine/graph"
-	"ingot/engine/plan"
 )
 
 // A region is memory that holds weights.
@@ -29,11 +28,13 @@ func (b *cpuBuild) remember() {
 	seen := map[*graph.Weight]bool{}
 	for i := range b.spec.Plan.Steps {
 		s := &b.spec.Plan.Steps[i]
-		if !plan.Product(s.Op) || seen[s.W[0]] {
-			continue
+		for _, w := range s.W[:s.Matrices()] {
+			if seen[w] {
+				continue
+			}
+			seen[w] = true
+			from := b.spec.source(w)
+			b.lane.matrices = append(b.lane.matrices, region{b.matrices[w].at, from.count * from.row})
 		}
-		seen[s.W[0]] = true
-		from := b.spec.source(s.W[0])
-		b.lane.matrices = append(b.lane.matrices, region{b.matrices[s.W[0]].at, from.count * from.row})
 	}
 }

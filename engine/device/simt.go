@@ -24,7 +24,7 @@ type simtLane struct {
 	index    int // among the group's lanes
 	build    *simtBuild
 	stream   driver.Stream
-	programs map[simtClass]*simtProgram
+	programs map[int]*simtProgram // by the most rows
 	caches   []simtCache
 	used     Memory
 	owned    []driver.Ptr
@@ -39,10 +39,7 @@ type simtLane struct {
 	batch  []byte // pinned: struct batch as it goes to the card
 	embeds []simtEmbed
 	row    []byte    // of a table, as stored
-	logits []float32 // pinned: [Outs][vocab], of the first lane
-	top    simtTop
-	tops   []float32 // pinned: what top_k wrote, of a lane that has columns
-	k      int       // of the last run: how many of the best it took; 0: whole rows
+	logits []float32 // pinned: [Outs][vocab]
 	copies hostBuffer
 	rows   int // of the last run
 	timing map[string]*Timing
@@ -75,7 +72,7 @@ func newSimtLane(c *Simt, s Spec, g *simtGroup, index int) (_ *simtLane, err err
 	if err := cacheable(&s); err != nil {
 		return nil, err
 	}
-	l := &simtLane{card: c, spec: s, plan: s.Plan, group: g, index: index, programs: map[simtClass]*simtProgram{}}
+	l := &simtLane{card: c, spec: s, plan: s.Plan, group: g, index: index, programs: map[int]*simtProgram{}}
 	b := &simtBuild{lane: l, spec: s, sent: map[any]bool{}, repacked: map[*graph.Weight]bool{}, magnitude: map[*graph.Rope]float32{},
 		kv: map[*graph.State][2]driver.Ptr{}, states: map[*graph.State][2]driver.Ptr{}}
 	l.build = b
@@ -225,14 +222,6 @@ func (b *simtBuild) host() error {
 		}
 		l.logits = unsafe.Slice((*float32)(p), n)
 	}
-	if l.top, _ = topOf(l.plan); l.top.x.Cols() > 0 {
-		n := gpu.TopKResult(min(l.plan.Options.Outs, topRows), gpu.MaxTopK)
-		p, err := l.pin(int64(n) * 4)
-		if err != nil {
-			return err
-		}
-		l.tops = unsafe.Slice((*float32)(p), n)
-	}
 	return nil
 }
 
@@ -283,8 +272,7 @@ func (l *simtLane) Run(b *Batch) error {
 }
 
 func (l *simtLane) run(b *Batch) error {
-	l.k = l.best(b)
-	p, err := l.program(len(b.Tokens), l.k > 0)
+	p, err := l.program(len(b.Tokens))
 	if err != nil {
 		return err
 	}
@@ -303,8 +291,11 @@ func (l *simtLane) run(b *Batch) error {
 	if err := p.start(b); err != nil {
 		return fmt.Errorf("%s: %w", l.card.name, err)
 	}
-	if err := l.fetch(len(b.Outs)); err != nil {
-		return err
+	if n := len(b.Outs); n > 0 && l.logits != nil {
+		at := l.plan.Logits
+		if err := l.card.d.Download(unsafe.Pointer(&l.logits[0]), driver.Ptr(l.build.loc(at)), int64(n*at.Stride)*4, l.stream); err != nil {
+			return fmt.Errorf("%s: %w", l.card.name, err)
+		}
 	}
 	if err := l.sync(); err != nil {
 		return l.group.blame(l, err)
@@ -322,7 +313,7 @@ func (l *simtLane) describe(b *Batch) {
 	pos := outs + uint64(l.plan.Options.Outs)*4
 	seqs := pos + uint64(l.plan.Options.Rows)*4
 	head := unsafe.Slice((*int32)(unsafe.Pointer(&l.batch[0])), 4)
-	head[0], head[1], head[2], head[3] = int32(len(b.Tokens)), int32(len(b.Outs)), int32(len(b.Seqs)), int32(l.k)
+	head[0], head[1], head[2] = int32(len(b.Tokens)), int32(len(b.Outs)), int32(len(b.Seqs))
 	ptrs := unsafe.Slice((*uint64)(unsafe.Pointer(&l.batch[16])), 4)
 	ptrs[0], ptrs[1], ptrs[2], ptrs[3] = 0, at+pos, at+outs, at+seqs
 	copy(l.batch[outs:], bytesIn(b.Outs))
@@ -385,6 +376,11 @@ func checkBatch(b *Batch, p *plan.Plan, s *Spec, states bool) error {
 		}
 	}
 	return nil
+}
+
+func (l *simtLane) Logits(i int) []float32 {
+	at := l.plan.Logits
+	return l.logits[i*at.Stride : i*at.Stride+at.Cols()]
 }
 
 func (l *simtLane) Hidden(i int) []float32 { return l.Value(l.plan.Hidden, i) }
@@ -486,18 +482,17 @@ func stepWork(s *plan.Step, typ func(*graph.Weight) tensor.Type, rows, outs int)
 	if n == 0 {
 		return 0, 0
 	}
-	switch op := s.Op.(type) {
-	case graph.Linear:
-		w := s.W[0]
-		bytes, _ = tensor.Bytes(typ(w), w.Shape)
-		m, _ := tensor.Elements(w.Shape)
-		return bytes, n * m
-	case graph.Experts:
-		w := s.W[0]
-		one, _ := tensor.Bytes(typ(w), w.Shape[:2])
-		return one * min(w.Shape[2], n*int64(op.Used)), n * int64(op.Used) * w.Shape[0] * w.Shape[1]
+	for _, w := range s.W[:s.Matrices()] {
+		elements, _ := tensor.Elements(w.Shape[:min(len(w.Shape), 2)])
+		one, _ := tensor.Bytes(typ(w), w.Shape[:min(len(w.Shape), 2)])
+		if len(w.Shape) < 3 {
+			bytes, macs = bytes+one, macs+n*elements
+			continue
+		}
+		used := n * int64(s.Times)
+		bytes, macs = bytes+one*min(w.Shape[2], used), macs+used*elements
 	}
-	return 0, 0
+	return bytes, macs
 }
 
 // Profile returns the timings of each kind of kernel.
@@ -516,16 +511,10 @@ func (l *simtLane) Profile() []Timing {
 
 // count adds a launch to the timings.
 func (l *simtLane) count(o *simtOp, entry string, took time.Duration, rows, outs int) {
-	t := Timing{Op: "top_k", Level: entry}
-	var b, m int64
-	if o.step >= 0 {
-		s := &l.plan.Steps[o.step]
-		t.Op = s.Op.Name()
-		switch s.Op.(type) {
-		case graph.Linear, graph.Experts:
-			t.Type = l.build.typ(s.W[0]).String()
-		}
-		b, m = stepWork(s, l.build.typ, rows, outs)
+	s := &l.plan.Steps[o.step]
+	t := Timing{Op: s.Op.Name(), Level: entry}
+	if s.Matrices() > 0 {
+		t.Type = l.build.typ(s.W[0]).String()
 	}
 	key := t.Op + t.Type + t.Level
 	if l.timing == nil {
@@ -534,6 +523,14 @@ func (l *simtLane) count(o *simtOp, entry string, took time.Duration, rows, outs
 	if l.timing[key] == nil {
 		l.timing[key] = &t
 	}
+	b, m := stepWork(s, l.build.typ, rows, outs)
+	alike := int64(0) // launches of the step with this kernel, which share its work
+	for i := range o.launches {
+		if o.launches[i].entry == entry {
+			alike++
+		}
+	}
+	b, m = b/alike, m/alike
 	x := l.timing[key]
 	x.Calls, x.Bytes, x.MACs, x.Time = x.Calls+1, x.Bytes+b, x.MACs+m, x.Time+took
 }

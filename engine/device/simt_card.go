@@ -115,7 +115,7 @@ func (c *Simt) Info() Info {
 
 // Plan is what the planner must know of the card.
 func (c *Simt) Plan() plan.Card {
-	return plan.Card{Name: c.name, Speed: 1, QuantRow: func(cols int) int64 { return gpu.QuantizedRow(cols) }, Scratch: simtScratch}
+	return Described(c.name, 1)
 }
 
 // info is what launches depend on.

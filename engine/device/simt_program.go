@@ -44,20 +44,13 @@ func classOf(rows, most int) int {
 	return min(n, most)
 }
 
-// simtClass is what a program is made for: up to so many rows, and whole logits or the best of them.
-type simtClass struct {
-	rows int
-	best bool
-}
-
 // program returns the one for a batch, made when first needed.
-func (l *simtLane) program(rows int, best bool) (*simtProgram, error) {
+func (l *simtLane) program(rows int) (*simtProgram, error) {
 	n := classOf(rows, l.plan.Options.Rows)
-	class := simtClass{n, best}
-	if p := l.programs[class]; p != nil {
+	if p := l.programs[n]; p != nil {
 		return p, nil
 	}
-	ops, err := l.build.program(n, best)
+	ops, err := l.build.program(n)
 	if err != nil {
 		return nil, err
 	}
@@ -75,7 +68,7 @@ func (l *simtLane) program(rows int, best bool) (*simtProgram, error) {
 			p.marks = append(p.marks, e)
 		}
 	}
-	l.programs[class] = p
+	l.programs[n] = p
 	return p, nil
 }
 

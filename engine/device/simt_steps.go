@@ -53,7 +53,7 @@ type simtOp struct {
 	meet     *meeting
 	sum      *longSum // what is done instead where the batch is long
 	by       string   // who did it in the last run, where that was no kernel of the step
-	step     int      // of the plan; -1: top-k, which is none
+	step     int
 }
 
 // marks is how many events of a profile come with it.
@@ -64,17 +64,12 @@ func (o *simtOp) marks() int {
 	return len(o.launches)
 }
 
-// program makes the launches of all steps for batches of up to so many rows; with best, of those that the best logits need, and
-// of the kernels that take these.
-func (b *simtBuild) program(rows int, best bool) ([]simtOp, error) {
+// program makes the launches of all steps for batches of up to so many rows.
+func (b *simtBuild) program(rows int) ([]simtOp, error) {
 	p := b.spec.Plan
 	outs, seqs := min(rows, p.Options.Outs), min(rows, max(b.spec.Slots, 1))
-	steps := len(p.Steps)
-	if best {
-		steps = b.lane.top.steps
-	}
 	var ops []simtOp
-	for i := range p.Steps[:steps] {
+	for i := range p.Steps {
 		s := &p.Steps[i]
 		op := simtOp{step: i}
 		list, err := b.step(i, s, rows, outs, seqs)
@@ -84,8 +79,12 @@ func (b *simtBuild) program(rows int, best bool) ([]simtOp, error) {
 		if list == nil {
 			op.meet = b.meeting(s)
 		}
-		if err := op.add(b, list); err != nil {
-			return nil, err
+		for j := range list {
+			f, err := b.lane.card.kernels.find(&list[j])
+			if err != nil {
+				return nil, err
+			}
+			op.launches = append(op.launches, simtLaunch{f: f, grid: list[j].Grid, threads: list[j].Module.Threads(), args: list[j].Args, entry: list[j].Entry})
 		}
 		if op.sum, err = b.longSum(i, rows); err != nil {
 			return nil, err
@@ -94,30 +93,7 @@ func (b *simtBuild) program(rows int, best bool) ([]simtOp, error) {
 			ops = append(ops, op)
 		}
 	}
-	if best {
-		op := simtOp{step: -1}
-		list, err := b.top(b.lane.top, outs)
-		if err == nil {
-			err = op.add(b, list)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", b.lane.card.name, err)
-		}
-		ops = append(ops, op)
-	}
 	return ops, nil
-}
-
-// add finds the kernels of launches.
-func (o *simtOp) add(b *simtBuild, list []gpu.Launch) error {
-	for j := range list {
-		f, err := b.lane.card.kernels.find(&list[j])
-		if err != nil {
-			return err
-		}
-		o.launches = append(o.launches, simtLaunch{f: f, grid: list[j].Grid, threads: list[j].Module.Threads(), args: list[j].Args, entry: list[j].Entry})
-	}
-	return nil
 }
 
 // meeting is nil for a step that does nothing on the card.
@@ -130,15 +106,6 @@ func (b *simtBuild) meeting(s *plan.Step) *meeting {
 	}
 	return nil
 }
-
-func experts(op graph.Experts, s *plan.Step, _ *plan.Plan) orderOf {
-	return orderOf{used: op.Used, experts: int(s.W[0].Shape[2])}
-}
-
-// orderOf is what an expert product needs to order its slots.
-type orderOf struct{ used, experts int }
-
-func (o orderOf) OrderBytes(rows int) int64 { return gpu.OrderBytes(rows, o.used, o.experts) }
 
 // step is the launches of one step; nil: none, or a meeting through the host.
 func (b *simtBuild) step(i int, s *plan.Step, rows, outs, seqs int) ([]gpu.Launch, error) {
@@ -177,26 +144,32 @@ func (b *simtBuild) step(i int, s *plan.Step, rows, outs, seqs int) ([]gpu.Launc
 	case plan.Quantize:
 		return one(gpu.QuantizeArgs{Batch: batch, X: in(0), Q8: out(0), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: which,
 			Times: int32(times), Residual: residual}.Launch(c, n))
-	case graph.Linear:
+	case graph.Linear, plan.Gated:
 		w := s.W[0]
-		a := gpu.Matmul{Type: gpu.Type(b.typ(w)), Repacked: b.repacked[w], MatmulArgs: gpu.MatmulArgs{Batch: batch, W: gpu.Ptr(b.at(w)), X: in(0), Dst: out(0),
-			Add: added, XStride: stride(0) * 4, DStride: dstride, AddStride: addStride, M: int32(s.Out[0].Cols()), K: int32(w.Shape[0]), Rows: which, Residual: residual}}
-		if len(s.W) > 1 {
-			a.Bias = b.vec(s.W[1])
+		a := gpu.Matmul{Type: gpu.Type(b.typ(w)), MatmulArgs: gpu.MatmulArgs{Batch: batch, X: in(0), Dst: out(0), Add: added, XStride: stride(0) * 4,
+			DStride: dstride, AddStride: addStride, M: int32(s.Out[0].Cols()), K: int32(w.Shape[0]), Rows: which, Residual: residual}}
+		if op, ok := op.(plan.Gated); ok {
+			a.Act = int32(op.Act)
 		}
-		return one(a.Launch(c, n))
-	case graph.Experts:
+		return b.matrices(s, func(m matrices) ([]gpu.Launch, error) {
+			a.W, a.Up, a.Bias, a.UpBias, a.Repacked = m.w, m.up, m.bias, m.upBias, m.repacked
+			return a.Launch(c, n)
+		})
+	case graph.Experts, plan.GatedExperts:
 		w := s.W[0]
-		a := gpu.Experts{Type: gpu.Type(b.typ(w)), Repacked: b.repacked[w], ExpertsArgs: gpu.ExpertsArgs{Batch: batch, W: gpu.Ptr(b.at(w)), X: in(0), IDs: in(1),
-			Dst: out(0), Order: gpu.Ptr(b.at("order")), XStride: stride(0) * 4, DStride: dstride, M: int32(w.Shape[1]), K: int32(w.Shape[0]),
-			Experts: int32(w.Shape[2]), Used: int32(op.Used), Residual: residual}}
+		a := gpu.Experts{Type: gpu.Type(b.typ(w)), ExpertsArgs: gpu.ExpertsArgs{Batch: batch, X: in(0), IDs: in(1), Dst: out(0), Order: gpu.Ptr(b.at("order")),
+			XStride: stride(0) * 4, DStride: dstride, M: int32(s.Out[0].Cols()), K: int32(w.Shape[0]), Experts: int32(w.Shape[2]), Used: int32(times),
+			Residual: residual, Of: int32(w.Shape[1])}}
 		if s.Each {
 			a.PerSlot = 1
 		}
-		if len(s.W) > 1 {
-			a.Bias = b.vec(s.W[1])
+		if op, ok := op.(plan.GatedExperts); ok {
+			a.Act = int32(op.Act)
 		}
-		return a.Launch(c, n)
+		return b.matrices(s, func(m matrices) ([]gpu.Launch, error) {
+			a.W, a.Up, a.Bias, a.UpBias, a.Repacked = m.w, m.up, m.bias, m.upBias, m.repacked
+			return a.Launch(c, n)
+		})
 	case graph.Norm:
 		x := s.In[0]
 		a := gpu.NormArgs{Batch: batch, X: in(0), Dst: out(0), Stride: stride(0), Gap: int64(x.Gap), DStride: dstride, DGap: int64(x.Dim),
@@ -302,4 +275,40 @@ func (b *simtBuild) step(i int, s *plan.Step, rows, outs, seqs int) ([]gpu.Launc
 		return one(a.Launch(c))
 	}
 	return nil, fmt.Errorf("%w: operation %s", ErrUnsupported, s.Op.Name())
+}
+
+// matrices are what a product's launch multiplies with: one matrix, or those of a gated unit.
+type matrices struct {
+	w, up, bias, upBias gpu.Ptr
+	repacked            bool
+}
+
+// matrices launches a product. The matrices of a gated unit go together, but where there was memory to repack one of them only.
+func (b *simtBuild) matrices(s *plan.Step, launch func(matrices) ([]gpu.Launch, error)) ([]gpu.Launch, error) {
+	w := s.W[0]
+	m := matrices{w: gpu.Ptr(b.at(w)), repacked: b.repacked[w]}
+	biases := s.W[s.Matrices():]
+	if len(biases) > 0 {
+		m.bias = b.vec(biases[0])
+	}
+	if s.Matrices() == 1 {
+		if _, gated := s.Op.(plan.GatedExperts); gated { // halves of one
+			m.up = m.w
+		}
+		return launch(m)
+	}
+	up := matrices{up: gpu.Ptr(b.at(s.W[1])), repacked: b.repacked[s.W[1]]}
+	if len(biases) > 1 {
+		up.upBias = b.vec(biases[1])
+	}
+	if m.repacked == up.repacked {
+		m.up, m.upBias = up.up, up.upBias
+		return launch(m)
+	}
+	first, err := launch(m)
+	if err != nil {
+		return nil, err
+	}
+	second, err := launch(up)
+	return append(first, second...), err
 }

@@ -49,14 +49,10 @@ func layoutOf(p *plan.Plan, typ func(*graph.Weight) tensor.Type) *simtLayout {
 			if from = len(s.W); i > 0 {
 				l.take(s, int64(p.Options.Rows)*s.W[0].Shape[0]*4)
 			}
-		case graph.Linear, graph.Experts:
-			if n, err := tensor.Bytes(typ(s.W[0]), s.W[0].Shape); err == nil { // checked when the file was opened
-				l.take(s.W[0], n)
-			}
-			from = 1
-			if op, ok := s.Op.(graph.Experts); ok {
-				order = max(order, experts(op, s, p).OrderBytes(p.Options.Rows))
-			}
+		case graph.Experts:
+			order = max(order, gpu.OrderBytes(p.Options.Rows, op.Used, int(s.W[0].Shape[2])))
+		case plan.GatedExperts:
+			order = max(order, gpu.OrderBytes(p.Options.Rows, op.Used, int(s.W[0].Shape[2])))
 		case graph.Conv:
 			n, _ := tensor.Elements(s.W[0].Shape)
 			l.take(tapsOf{s.W[0]}, n*4)
@@ -69,14 +65,18 @@ func layoutOf(p *plan.Plan, typ func(*graph.Weight) tensor.Type) *simtLayout {
 			sections := gpu.AttentionSections(rows, op.Heads, op.KVHeads)
 			part = max(part, int64(gpu.AttentionPart(rows, op.Heads, op.Dim, sections))*4)
 		}
-		for _, w := range s.W[from:] {
+		for _, w := range s.W[:s.Matrices()] {
+			if n, err := tensor.Bytes(typ(w), w.Shape); err == nil { // checked when the file was opened
+				l.take(w, n)
+			}
+		}
+		for _, w := range s.W[max(from, s.Matrices()):] {
 			n, _ := tensor.Elements(w.Shape)
 			l.take(vectorOf{w}, n*4)
 		}
 	}
 	l.take("part", part)
 	l.take("order", order)
-	l.takeTop(p)
 	return l
 }
 
@@ -231,10 +231,9 @@ func (b *simtBuild) role(s *plan.Step, j int) (any, error) {
 		return nil, nil
 	case graph.Conv:
 		return tapsOf{s.W[j]}, nil
-	case graph.Linear, graph.Experts:
-		if j == 0 {
-			return s.W[0], nil
-		}
+	}
+	if j < s.Matrices() {
+		return s.W[j], nil
 	}
 	return vectorOf{s.W[j]}, nil
 }

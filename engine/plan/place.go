@@ -80,10 +80,7 @@ func (p *Plan) place(items []*item, l *laneGraph) {
 	for i, it := range items {
 		s := Step{Op: it.op, Layer: it.layer(), Rows: it.rows, Times: it.times, Each: it.each}
 		if it.node != nil {
-			s.W, s.State = it.node.W, it.node.State
-		}
-		if _, store := it.op.(Store); store {
-			s.W = nil // sinks are what the read needs
+			s.W, s.State = it.w, it.node.State
 		}
 		// Inputs are looked up first: an output may take one's memory over.
 		for _, o := range it.in {

@@ -18,6 +18,8 @@ type Options struct {
 	Outs int // most rows whose logits are wanted
 	// QuantRow is the bytes of a quantized row of activations, which the card's kernels define.
 	QuantRow func(cols int) int64
+	// Gated: the card has the steps Gated and GatedExperts.
+	Gated bool
 	// Keep chooses values that stay readable after the run, such as a layer's output under a hook; nil: none. Rope
 	// works in place: a kept query or key is seen as rope left it.
 	Keep func(*graph.Value) bool
@@ -58,8 +60,20 @@ type Quantize struct{}
 // Store writes keys and values to a layer's cache.
 type Store struct{}
 
-func (Quantize) Name() string { return "quantize" }
-func (Store) Name() string    { return "store" }
+// Gated is a gated unit whole, Act of the product with W[0] times that with W[1], which have one shape and type; where there are
+// four weights, the others are their biases.
+type Gated struct{ Act graph.Activation }
+
+// GatedExperts is the same of the experts a token uses. A single weight has the outputs of both, those of W[0] first.
+type GatedExperts struct {
+	Used int
+	Act  graph.Activation
+}
+
+func (Quantize) Name() string     { return "quantize" }
+func (Store) Name() string        { return "store" }
+func (Gated) Name() string        { return "gated" }
+func (GatedExperts) Name() string { return "gated-experts" }
 
 // Plan is the program of one lane.
 type Plan struct {
@@ -95,13 +109,15 @@ type Kept struct {
 // Quantized tells whether products with a weight of that type read quantized activations.
 func Quantized(t tensor.Type) bool { return t.Quantized() }
 
-// Product tells whether an operation multiplies with a weight matrix, its first.
-func Product(op graph.Op) bool {
-	switch op.(type) {
+// Matrices is how many of its weights, the first, a step multiplies with; they are of one shape and type.
+func (s *Step) Matrices() int {
+	switch s.Op.(type) {
 	case graph.Linear, graph.Experts:
-		return true
+		return 1
+	case Gated, GatedExperts:
+		return min(len(s.W), 2)
 	}
-	return false
+	return 0
 }
 
 // Make plans a graph for one lane that has all of it. typ gives each weight's stored type.
@@ -138,7 +154,7 @@ func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, fine bo
 			p.States = append(p.States, n.State)
 		}
 	}
-	p.place(lower(l, typ), l)
+	p.place(lower(l, typ, o.Gated), l)
 	return p
 }
 

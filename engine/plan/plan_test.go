@@ -10,6 +10,7 @@ import (
 
 	"ingot/engine/arch"
 	"ingot/engine/arch/archtest"
+	"ingot/engine/gguf"
 	"ingot/engine/graph"
 	"ingot/engine/tensor"
 )
@@ -19,7 +20,13 @@ var update = flag.Bool("update", false, "write testdata again")
 // build is the graph of a tiny model whose optional weights are absent where leave says so.
 func build(t *testing.T, name string, leave func(*graph.Weight) bool) *graph.Graph {
 	t.Helper()
-	m, err := arch.New(archtest.Meta(name), archtest.Vocab)
+	return buildOf(t, archtest.Meta(name), leave)
+}
+
+// buildOf is the graph of a model with that metadata.
+func buildOf(t *testing.T, meta *gguf.Meta, leave func(*graph.Weight) bool) *graph.Graph {
+	t.Helper()
+	m, err := arch.New(meta, archtest.Vocab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,29 +73,31 @@ func TestEveryInputHoldsItsValue(t *testing.T) {
 	for _, name := range archtest.Names() {
 		for typeName, typ := range map[string]func(*graph.Weight) tensor.Type{"f16": types(tensor.F16), "q8_0": types(tensor.Q8_0), "mixed": mixed} {
 			for kept, keep := range keeps {
-				for _, rows := range [][2]int{{1, 1}, {2, 1}, {3, 3}, {5, 2}} {
-					for weights, leave := range map[string]func(*graph.Weight) bool{"bare": bare, "full": full} {
-						if testing.Short() && kept != "nothing" {
-							continue
-						}
-						t.Run(fmt.Sprintf("%s %s keeping %s %dx%d %s", name, typeName, kept, rows[0], rows[1], weights), func(t *testing.T) {
-							g := build(t, name, leave)
-							p, err := Make(g, typ, Options{Rows: rows[0], Outs: rows[1], QuantRow: quantRow, Keep: keep})
-							if err != nil {
-								t.Fatal(err)
-							}
-							verify(t, g, p, typ)
-							want := 0
-							for _, v := range g.Values {
-								if keep != nil && keep(v) {
-									want++
-								}
-							}
-							if len(p.Kept) != want {
-								t.Errorf("%d values are kept, %d were asked for", len(p.Kept), want)
-							}
-						})
+				for _, c := range []struct {
+					rows, outs int
+					gated      bool
+					leave      func(*graph.Weight) bool
+				}{{1, 1, true, bare}, {2, 1, false, full}, {3, 3, false, bare}, {5, 2, true, full}} {
+					if testing.Short() && kept != "nothing" {
+						continue
 					}
+					t.Run(fmt.Sprintf("%s %s keeping %s %dx%d", name, typeName, kept, c.rows, c.outs), func(t *testing.T) {
+						g := build(t, name, c.leave)
+						p, err := Make(g, typ, Options{Rows: c.rows, Outs: c.outs, QuantRow: quantRow, Keep: keep, Gated: c.gated})
+						if err != nil {
+							t.Fatal(err)
+						}
+						verify(t, g, p, typ)
+						want := 0
+						for _, v := range g.Values {
+							if keep != nil && keep(v) {
+								want++
+							}
+						}
+						if len(p.Kept) != want {
+							t.Errorf("%d values are kept, %d were asked for", len(p.Kept), want)
+						}
+					})
 				}
 			}
 		}
@@ -140,6 +149,38 @@ func TestAwkwardGraphs(t *testing.T) {
 			left, right := b.Heads(y, 0, 1, 64, 64), b.Heads(y, 64, 1, 64, 64)
 			return b.Add(b.Linear(left, square(2), nil), b.Linear(right, square(3), nil))
 		},
+		"a gated unit": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			return b.GLU(b.Linear(x, square(1), nil), b.Linear(x, square(2), nil), graph.SiLU)
+		},
+		"a gated unit of halves": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			y := b.Linear(x, w(1, "w1", 64, 128), nil)
+			return b.GLU(b.Heads(y, 0, 1, 64, 64), b.Heads(y, 64, 1, 64, 64), graph.SiLU)
+		},
+		"a gate is read elsewhere": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			y := b.Linear(x, square(1), nil)
+			return b.Add(b.GLU(y, b.Linear(x, square(2), nil), graph.SiLU), y)
+		},
+		"one half of a gated unit has a bias": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			return b.GLU(b.Linear(x, square(1), nil), b.Linear(x, square(2), w(3, "bias", 64)), graph.SiLU)
+		},
+		"the halves of a gated unit read two values": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			return b.GLU(b.Linear(x, square(1), nil), b.Linear(b.Norm(x, nil, 1e-6), square(2), nil), graph.SiLU)
+		},
+		"what a gated unit reads turns between": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			n := b.Norm(x, nil, 1e-6)
+			y := b.Linear(n, square(1), nil)
+			n = b.Rotate(n, rope)
+			return b.GLU(y, b.Linear(n, square(2), nil), graph.SiLU)
+		},
+		"what a gated unit read turns after": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			n := b.Norm(x, nil, 1e-6)
+			y, z := b.Linear(n, square(1), nil), b.Linear(n, square(2), nil)
+			n = b.Rotate(n, rope)
+			return b.Add(b.GLU(y, z, graph.SiLU), n)
+		},
+		"a half of a gated unit adds": func(b *graph.Builder, x *graph.Value) *graph.Value {
+			return b.GLU(b.Add(b.Linear(x, square(1), nil), x), b.Linear(x, square(2), nil), graph.SiLU)
+		},
 		"a gate is its own other half": func(b *graph.Builder, x *graph.Value) *graph.Value {
 			y := b.Linear(x, square(1), nil)
 			return b.GLU(y, y, graph.SiLU)
@@ -150,7 +191,7 @@ func TestAwkwardGraphs(t *testing.T) {
 				b := graph.NewBuilder()
 				x := middle(b, b.Embed(w(0, "embed", 64, 10), 1))
 				b.Head(x, w(8, "norm", 64), w(9, "head", 64, 10), nil, 1e-6, 1, 5)
-				p, err := Make(b.Graph(), typ, Options{Rows: 3, Outs: 2, QuantRow: quantRow})
+				p, err := Make(b.Graph(), typ, Options{Rows: 3, Outs: 2, QuantRow: quantRow, Gated: true})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -165,9 +206,10 @@ func TestPlansAsText(t *testing.T) {
 		name  string
 		typ   tensor.Type
 		leave func(*graph.Weight) bool
-	}{{"llama", tensor.F16, full}, {"qwen35", tensor.Q8_0, bare}, {"qwen35moe", tensor.Q8_0, bare}} {
+		gated bool
+	}{{"llama", tensor.F16, full, false}, {"qwen35", tensor.Q8_0, bare, false}, {"qwen35moe", tensor.Q8_0, bare, true}} {
 		t.Run(c.name, func(t *testing.T) {
-			p, err := Make(build(t, c.name, c.leave), types(c.typ), Options{Rows: 4, Outs: 2, QuantRow: quantRow})
+			p, err := Make(build(t, c.name, c.leave), types(c.typ), Options{Rows: 4, Outs: 2, QuantRow: quantRow, Gated: c.gated})
 			if err != nil {
 				t.Fatal(err)
 			}

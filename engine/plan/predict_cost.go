@@ -111,9 +111,11 @@ func (m *moment) step(s *Step, card *Sheet) float64 {
 	}
 	stream, compute, between := m.k.Stream, m.k.Compute, m.k.Step
 	rate := card.F16
-	switch s.Op.(type) {
-	case graph.Linear, graph.Experts:
+	if n := s.Matrices(); n > 0 {
 		between = m.k.Launch
+		if m.rows > narrow { // of many rows each matrix is multiplied by itself
+			between *= float64(n)
+		}
 		t := m.use.Types(s.W[0])
 		if Quantized(t) && card.I8 > 0 {
 			rate = card.I8
@@ -121,7 +123,7 @@ func (m *moment) step(s *Step, card *Sheet) float64 {
 		if by, ok := slower[t]; ok && m.use.Packed && !card.CPU {
 			stream, compute = stream/by.row, compute/by.rows
 		}
-	case graph.Attention:
+	} else if _, ok := s.Op.(graph.Attention); ok {
 		compute = m.k.Attend
 	}
 	if card.CPU {
@@ -135,18 +137,17 @@ func (m *moment) step(s *Step, card *Sheet) float64 {
 // work is the bytes of weights, caches and states that a step touches, and its multiply-adds.
 func (m *moment) work(s *Step) (bytes, macs float64) {
 	rows := float64(m.rowsOf(s))
-	switch op := s.Op.(type) {
-	case graph.Linear:
-		w := s.W[0]
-		return m.use.bytes(w), m.tiled(rows, 1) * elements(w)
-	case graph.Experts:
-		w := s.W[0]
-		experts := float64(w.Shape[2])
-		tokens := float64(m.rows)
-		used := tokens * float64(op.Used)
+	for _, w := range s.W[:s.Matrices()] {
+		if len(w.Shape) < 3 {
+			bytes, macs = bytes+m.use.bytes(w), macs+m.tiled(rows, 1)*elements(w)
+			continue
+		}
+		experts, tokens := float64(w.Shape[2]), float64(m.rows)
 		// How many of the experts so many tokens pick, if each picks at random.
-		distinct := min(experts*(1-math.Pow(1-float64(op.Used)/experts, tokens)), used)
-		return distinct / experts * m.use.bytes(w), m.tiled(used, distinct) / experts * elements(w)
+		distinct := min(experts*(1-math.Pow(1-float64(s.Times)/experts, tokens)), rows)
+		bytes, macs = bytes+distinct/experts*m.use.bytes(w), macs+m.tiled(rows, distinct)/experts*elements(w)
+	}
+	switch op := s.Op.(type) {
 	case graph.Attention:
 		st := s.State
 		cells := float64(m.depth) + float64(m.rows)
@@ -160,13 +161,16 @@ func (m *moment) work(s *Step) (bytes, macs float64) {
 		state := float64(op.VHeads * op.Dim * op.Dim)
 		return 2 * 4 * state, rows * 4 * state
 	}
-	return 0, 0
+	return bytes, macs
 }
+
+// narrow is the most rows whose products are those of a matrix with vectors.
+const narrow = 8
 
 // tiled is how many rows are multiplied where so many matrices have so many in all: whole tiles, the last of each half full on
 // average. A few rows are products of their own.
 func (m *moment) tiled(rows, matrices float64) float64 {
-	if m.rows <= 8 {
+	if m.rows <= narrow {
 		return rows
 	}
 	return max(rows+matrices*m.k.Tile/2, matrices*m.k.Tile)

@@ -162,5 +162,5 @@ func sheetNames(list []Sheet) string {
 
 // Card is a card of that sheet, for planning: quantized activations in blocks of 32 bytes with a scale and a sum.
 func (s *Sheet) Card(name string) Card {
-	return Card{Name: name, Speed: s.Bandwidth, QuantRow: func(cols int) int64 { return int64((cols+31)/32) * 40 }, Table: s.CPU}
+	return Card{Name: name, Speed: s.Bandwidth, QuantRow: func(cols int) int64 { return int64((cols+31)/32) * 40 }, Table: s.CPU, Gated: !s.CPU}
 }

@@ -33,6 +33,8 @@ type Card struct {
 	QuantRow func(cols int) int64
 	// Scratch is the bytes that loading a plan takes beside its arena, its weights and its states; nil: none.
 	Scratch func(p *Plan, typ func(*graph.Weight) tensor.Type) int64
+	// Gated: it has the steps Gated and GatedExperts.
+	Gated bool
 	// Table tells whether a table that rows are only looked up in counts as the card's memory.
 	Table bool
 }
@@ -89,7 +91,7 @@ type Lane struct {
 	Memory Memory // as loading takes it
 }
 
-// Divide makes the topology of a graph. o.QuantRow is each card's own. The error wraps ErrTopology and says what would do.
+// Divide makes the topology of a graph. o.QuantRow and o.Gated are each card's own. The error wraps ErrTopology and says what would do.
 func Divide(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options, s Spread) (*Topology, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -123,7 +125,7 @@ func Divide(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options, s Sp
 				}
 			}
 			lo := o
-			lo.QuantRow = card.QuantRow
+			lo.QuantRow, lo.Gated = card.QuantRow, card.Gated
 			p := lane.plan(typ, lo, f)
 			p.Lane, p.Lanes = i, len(part.group.cards)
 			st.Lanes = append(st.Lanes, Lane{Card: card, Plan: p, Memory: p.Memory(typ, s.Keep, card)})

@@ -2,147 +2,115 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
-	"sort"
-	"strings"
 	"testing"
 
 	"ingot/engine/graph"
 	"ingot/engine/tensor"
 )
 
-// A value is traced as the expression that made it. The graph says what each value is; the plan must find exactly
-// that in memory wherever a step reads, though places are reused, steps fused and outputs written over inputs.
+// Plans run in exact arithmetic (exact_test.go), the lanes of a stage step by step together, on memory as it is laid out: places are
+// reused, steps fused, outputs written over inputs. What comes out must be what the graph means, to the last bit.
 
-// names gives every expression a short name, the same for equal ones; spelled out they would double with every layer.
-type names map[string]string
-
-func (n names) of(expr string) string {
-	if _, ok := n[expr]; !ok {
-		n[expr] = fmt.Sprintf("e%d", len(n))
-	}
-	return n[expr]
+// word is four bytes of the arena: a number, or a piece of a quantized row.
+type word struct {
+	set   bool
+	value uint64
+	quant []uint64
+	at    int // of the quantized row
 }
 
-// meaning is what an operation makes of its inputs.
-func meaning(op graph.Op, w []*graph.Weight, in []string) string {
-	var names []string
-	for _, x := range w {
-		names = append(names, x.Name)
-	}
-	if _, ok := op.(graph.Add); ok {
-		in = slices.Clone(in)
-		sort.Strings(in)
-	}
-	return fmt.Sprintf("%s%v%v(%s)", op.Name(), op, names, strings.Join(in, ","))
-}
-
-// some is the expression of a value that has the wanted rows only: the same, for no operation after the choice mixes
-// rows. The graph is traced without it; in a plan's memory it tells such values from those of all rows.
-const some = "wanted rows of "
-
-// part is a view's share of a value, the whole of it included.
-func part(expr string, v *graph.Value) string {
-	if v.Off == 0 && v.Cols == v.Root().Cols {
-		return expr
-	}
-	return fmt.Sprintf("%s[%d:%dx%d/%d]", expr, v.Off, v.Heads, v.Dim, v.Gap)
-}
-
-// trace runs the graph.
-func trace(g *graph.Graph, known names) map[*graph.Value]string {
-	is := map[*graph.Value]string{}
-	kv := map[int]string{}
-	for _, n := range g.Nodes {
-		var in []string
-		for _, v := range n.In {
-			in = append(in, part(is[v.Root()], v))
-		}
-		if a, ok := n.Op.(graph.Attention); ok {
-			rest := in[1:]
-			if !a.Stored {
-				kv[n.State.ID], rest = in[1]+","+in[2], in[3:]
-			}
-			in = append([]string{in[0], kv[n.State.ID]}, rest...)
-		}
-		expr := meaning(n.Op, n.W, in)
-		if _, ok := n.Op.(graph.Gather); ok {
-			is[n.Out[0]] = in[0]
-			continue
-		}
-		if n.State != nil {
-			expr = fmt.Sprintf("%s with state %d", expr, n.State.ID)
-		}
-		for i, v := range n.Out {
-			e := expr
-			if i > 0 {
-				e += fmt.Sprintf("#%d", i)
-			}
-			if v.Cols < v.Root().Cols { // in place: the rest of the root stays as it was, which is no concern of any reader
-				e = fmt.Sprintf("%s in %s", e, is[v.Root()])
-			}
-			is[v.Root()] = known.of(e)
-		}
-	}
-	return is
-}
-
-// cell is four bytes of the arena: a column of a row of a value.
-type cell struct {
-	expr     string
-	row, col int
-}
-
-// machine runs a plan on expressions.
+// machine is a lane with its memory.
 type machine struct {
-	t     *testing.T
-	p     *Plan
-	known names
-	mem   map[int64]cell // by offset/4
-	kv    map[int]string
+	*exact
+	p    *Plan
+	typ  func(*graph.Weight) tensor.Type
+	mem  []word // by offset/4
+	next int    // step
 }
 
-// rows are how many rows a step's value has in this plan.
-func (m *machine) rows(r graph.Rows, times int) int {
-	if r == graph.OutRows {
-		return m.p.Options.Outs * times
+// trouble is what a plan does that no plan may; it ends the run.
+type trouble struct{ error }
+
+func (m *machine) fail(format string, args ...any) {
+	at := fmt.Sprintf("lane %d, step %d: ", m.p.Lane, m.next)
+	if m.next < len(m.p.Steps) {
+		s := &m.p.Steps[m.next]
+		at = fmt.Sprintf("lane %d, step %d (%s of layer %d): ", m.p.Lane, m.next, s.Op.Name(), s.Layer)
 	}
-	return m.p.Options.Rows * times
+	panic(trouble{fmt.Errorf(at+format, args...)})
 }
 
-// read returns the value at a place; it must be one value in all rows and columns.
-func (m *machine) read(step int, what string, l Loc, rows int) string {
-	m.t.Helper()
-	first := m.mem[l.Off/4]
+// count is how many rows a value has in this plan.
+func (m *machine) count(r graph.Rows, times int) int { return m.p.Most(r) * max(times, 1) }
+
+// read returns what lies at a place, every number of which must have been written.
+func (m *machine) read(l Loc, rows int) mat {
+	out := mat{heads: l.Heads, dim: l.Dim}
 	for r := range rows {
-		for h := range l.Heads {
-			for d := range l.Dim {
-				at := l.Off/4 + int64(r*l.Stride+h*l.Gap+d)
-				got := m.mem[at]
-				want := cell{first.expr, r, first.col + h*l.Gap + d}
-				if got != want || got.expr == "" {
-					m.t.Fatalf("step %d (%s), %s at %v: row %d, head %d, column %d holds %+v, expected %+v", step, m.p.Steps[step].Op.Name(), what, l, r, h, d, got, want)
-				}
+		row := make([]uint64, 0, l.Cols())
+		for c := range l.Cols() {
+			at := l.Off/4 + int64(r*l.Stride+c/l.Dim*l.Gap+c%l.Dim)
+			if at < 0 || at >= int64(len(m.mem)) || !m.mem[at].set || m.mem[at].quant != nil {
+				m.fail("row %d, column %d at %v is not there", r, c, l)
+			}
+			row = append(row, m.mem[at].value)
+		}
+		out.rows = append(out.rows, row)
+	}
+	return out
+}
+
+// readQuantized returns the rows whose quantized copy lies at a place.
+func (m *machine) readQuantized(l Loc, rows int) mat {
+	out := mat{heads: 1, dim: l.Dim}
+	q := m.quantized(l)
+	for r := range rows {
+		at := l.Off/4 + int64(r*q.Stride)
+		row := m.mem[at].quant
+		for i := range q.Dim {
+			if w := &m.mem[at+int64(i)]; len(row) != l.Dim || len(w.quant) != len(row) || &w.quant[0] != &row[0] || w.at != i {
+				m.fail("row %d at %v is not quantized there", r, l)
 			}
 		}
+		out.rows = append(out.rows, row)
 	}
-	if first.col == 0 && l.Heads*l.Dim == l.Stride && (l.Heads == 1 || l.Gap == l.Dim) {
-		return first.expr
-	}
-	return fmt.Sprintf("%s[%d:%dx%d/%d]", first.expr, first.col, l.Heads, l.Dim, l.Gap)
+	return out
 }
 
-func (m *machine) write(step int, expr string, l Loc, rows int) {
-	end := l.Off + int64((rows-1)*l.Stride+(l.Heads-1)*l.Gap+l.Dim)*4
-	if l.Off%align != 0 && expr != "" && l.Off%4 != 0 || l.Off < 0 || end > m.p.Arena {
-		m.t.Fatalf("step %d writes %d..%d of an arena of %d", step, l.Off, end, m.p.Arena)
+func (m *machine) write(l Loc, v mat, rows int) {
+	if len(v.rows) != rows || len(v.rows[0]) != l.Cols() {
+		m.fail("%d rows of %d are to be written to %d of %d", len(v.rows), len(v.rows[0]), rows, l.Cols())
 	}
+	m.within(l, rows)
 	for r := range rows {
-		for c := range l.Heads * l.Dim {
-			h, d := c/l.Dim, c%l.Dim
-			m.mem[l.Off/4+int64(r*l.Stride+h*l.Gap+d)] = cell{expr, r, h*l.Gap + d}
+		for c, y := range v.rows[r] {
+			m.mem[l.Off/4+int64(r*l.Stride+c/l.Dim*l.Gap+c%l.Dim)] = word{set: true, value: y}
 		}
 	}
+}
+
+func (m *machine) writeQuantized(l Loc, v mat) {
+	q := m.quantized(l)
+	m.within(q, len(v.rows))
+	for r, row := range v.rows {
+		for i := range q.Dim {
+			m.mem[l.Off/4+int64(r*q.Stride+i)] = word{set: true, quant: row, at: i}
+		}
+	}
+}
+
+// within fails for places outside of the arena.
+func (m *machine) within(l Loc, rows int) {
+	if lo, hi := reach(l, rows); lo < 0 || lo%4 != 0 || hi > m.p.Arena {
+		m.fail("writes %d to %d of an arena of %d", lo, hi, m.p.Arena)
+	}
+}
+
+// reach is the first byte of a place and the one after its last.
+func reach(l Loc, rows int) (int64, int64) {
+	return l.Off, l.Off + int64((rows-1)*l.Stride+(l.Heads-1)*l.Gap+l.Dim)*4
 }
 
 // quantized is the place of a quantized copy: QuantRow bytes a row, or twice that.
@@ -162,15 +130,12 @@ type source struct {
 }
 
 // sources are a step's inputs.
-func (m *machine) sources(s *Step, typ func(*graph.Weight) tensor.Type) []source {
+func (m *machine) sources(s *Step) []source {
 	var from []source
 	for j, l := range s.In {
-		f := source{l, m.rows(s.Rows, max(s.Times, 1)), false}
+		f := source{l, m.count(s.Rows, s.Times), j == 0 && s.Matrices() > 0 && Quantized(m.typ(s.W[0]))}
 		switch s.Op.(type) {
-		case graph.Linear:
-			f.quant = Quantized(typ(s.W[0]))
-		case graph.Experts:
-			f.quant = j == 0 && Quantized(typ(s.W[0]))
+		case graph.Experts, GatedExperts:
 			if !s.Each || j == 1 {
 				f.rows = m.p.Options.Rows
 			}
@@ -181,132 +146,222 @@ func (m *machine) sources(s *Step, typ func(*graph.Weight) tensor.Type) []source
 		case graph.Gather:
 			f.rows = m.p.Options.Rows
 		}
-		if f.quant {
-			f.Loc = m.quantized(l)
-		}
 		from = append(from, f)
 	}
 	return from
 }
 
 // apart fails where a step's output lies on an input that the kernel may not write over.
-func (m *machine) apart(step int, s *Step, from []source) {
-	span := func(l Loc, rows int) (int64, int64) {
-		return l.Off, l.Off + int64((rows-1)*l.Stride+(l.Heads-1)*l.Gap+l.Dim)*4
-	}
+func (m *machine) apart(s *Step, from []source) {
 	mayShare := func(i int) bool { // the i-th input; the last: what is added
 		switch s.Op.(type) {
-		case graph.Rotate, graph.Softcap, graph.Add, graph.GLU:
+		case graph.Rotate, graph.Softcap, graph.Add, graph.GLU, AllReduce:
 			return true
 		case graph.Linear, graph.Combine:
 			return i == len(s.In)
 		}
 		return false
 	}
-	rows := m.rows(s.Rows, max(s.Times, 1))
+	rows := m.count(s.Rows, s.Times)
 	if s.Add != nil {
-		from = append(from, source{Loc: *s.Add, rows: rows})
+		from = append(slices.Clone(from), source{Loc: *s.Add, rows: rows})
 	}
 	for _, out := range s.Out {
 		if _, ok := s.Op.(Quantize); ok {
 			out = m.quantized(out)
 		}
-		lo, hi := span(out, rows)
+		lo, hi := reach(out, rows)
 		for i, f := range from {
-			if a, b := span(f.Loc, f.rows); a < hi && lo < b && !(mayShare(i) && f.Off == out.Off && f.Stride == out.Stride) {
-				m.t.Fatalf("step %d (%s) writes %v over its input %v", step, s.Op.Name(), out, f.Loc)
-			}
-		}
-	}
-}
-
-// plain is what a step reads, which must be of the rows that it runs over.
-func (m *machine) plain(step int, e string) string {
-	s := &m.p.Steps[step]
-	_, gather := s.Op.(graph.Gather)
-	e, ok := strings.CutPrefix(e, some)
-	if ok != (s.Rows == graph.OutRows && !gather) {
-		m.t.Fatalf("step %d (%s) reads %q, of the wanted rows: %v", step, s.Op.Name(), e, ok)
-	}
-	return e
-}
-
-// run walks the steps and returns what lies at a place in the end.
-func (m *machine) run(typ func(*graph.Weight) tensor.Type) {
-	for i := range m.p.Steps {
-		s := &m.p.Steps[i]
-		rows := m.rows(s.Rows, max(s.Times, 1))
-		from := m.sources(s, typ)
-		m.apart(i, s, from)
-		var in []string
-		for j, f := range from {
-			e := m.read(i, fmt.Sprint("input ", j), f.Loc, f.rows)
+			l := f.Loc
 			if f.quant {
-				inner, ok := strings.CutPrefix(e, "q:")
-				if !ok {
-					m.t.Fatalf("step %d (%s) reads %q, which is not quantized", i, s.Op.Name(), e)
-				}
-				e = inner
+				l = m.quantized(l)
 			}
-			in = append(in, m.plain(i, e))
+			if a, b := reach(l, f.rows); a < hi && lo < b && !(mayShare(i) && l.Off == out.Off && l.Stride == out.Stride) {
+				m.fail("writes %v over its input %v", out, f.Loc)
+			}
 		}
-		rowsOf := ""
-		if s.Rows == graph.OutRows {
-			rowsOf = some
+	}
+}
+
+// inputs are what a step reads; what is added comes last.
+func (m *machine) inputs(s *Step) (in []mat, add *mat) {
+	from := m.sources(s)
+	m.apart(s, from)
+	for _, f := range from {
+		if f.quant {
+			in = append(in, m.readQuantized(f.Loc, f.rows))
+		} else {
+			in = append(in, m.read(f.Loc, f.rows))
 		}
+	}
+	if s.Add != nil {
+		a := m.read(*s.Add, m.count(s.Rows, s.Times))
+		add = &a
+	}
+	return in, add
+}
+
+// advance runs steps up to the next at which lanes meet; nil: all are done.
+func (m *machine) advance() *Step {
+	for ; m.next < len(m.p.Steps); m.next++ {
+		s := &m.p.Steps[m.next]
+		rows := m.count(s.Rows, s.Times)
+		switch s.Op.(type) {
+		case AllReduce, AllGather:
+			return s
+		case Zero:
+			m.write(s.Out[0], newMat(rows, s.Out[0].Cols()), rows)
+			continue
+		}
+		in, add := m.inputs(s)
 		switch s.Op.(type) {
 		case Quantize:
-			m.write(i, "q:"+rowsOf+in[0], m.quantized(s.Out[0]), rows)
-			continue
-		case graph.Gather:
-			m.write(i, some+in[0], s.Out[0], rows)
+			m.writeQuantized(s.Out[0], in[0])
 			continue
 		case Store:
-			m.kv[s.State.ID] = strings.Join(in, ",")
+			m.store(s.State, in[0], in[1])
 			continue
-		case graph.Attention:
-			in = append([]string{in[0], m.kv[s.State.ID]}, in[1:]...)
 		}
-		expr := meaning(s.Op, s.W, in)
-		if s.State != nil {
-			expr = fmt.Sprintf("%s with state %d", expr, s.State.ID)
+		made := m.run(s.Op, s.W, s.State, in, m.p.Options.Rows)
+		if add != nil {
+			made[0] = sum(made[0], *add)
 		}
-		if s.Add != nil {
-			expr = meaning(graph.Add{}, nil, []string{m.known.of(expr), m.plain(i, m.read(i, "what is added", *s.Add, rows))})
-		}
-		for j, l := range s.Out {
-			e := expr
-			if j > 0 {
-				e += fmt.Sprintf("#%d", j)
-			}
-			if _, rotate := s.Op.(graph.Rotate); rotate && l.Heads*l.Dim < l.Stride {
-				e = fmt.Sprintf("%s in %s", e, m.mem[l.Off/4].expr)
-			}
-			m.write(i, rowsOf+m.known.of(e), l, rows)
+		for i, l := range s.Out {
+			m.write(l, made[i], rows)
 		}
 	}
+	return nil
+}
+
+// meet is what the lanes of a stage do together.
+func meet(lanes []*machine, steps []*Step) {
+	first := steps[0]
+	rows := lanes[0].count(first.Rows, first.Times)
+	var shares, adds []mat
+	for i, s := range steps {
+		if s == nil || s.Op.Name() != first.Op.Name() || s.Rows != first.Rows || s.Times != first.Times || s.Out[0].Cols() != first.Out[0].Cols() {
+			lanes[i].fail("the first lane is at another step, %s of layer %d", first.Op.Name(), first.Layer)
+		}
+		in, add := lanes[i].inputs(s)
+		shares = append(shares, in...)
+		if add != nil {
+			adds = append(adds, *add)
+		}
+		if g, ok := s.Op.(AllGather); ok {
+			g0 := first.Op.(AllGather)
+			if n := g.Cols[i+1] - g.Cols[i]; !slices.Equal(g.Cols, g0.Cols) || (n > 0) != (len(in) > 0) || n > 0 && in[0].heads*in[0].dim != n {
+				lanes[i].fail("joins %v", g.Cols)
+			}
+		}
+	}
+	var all mat
+	if _, sums := first.Op.(AllReduce); sums {
+		all = sum(shares...)
+	} else {
+		all = mat{rows: make([][]uint64, rows)}
+		for r := range rows {
+			for _, s := range shares {
+				all.rows[r] = append(all.rows[r], s.rows[r]...)
+			}
+		}
+	}
+	for i, s := range steps {
+		made := all
+		if s.Add != nil {
+			made = sum(all, adds[i])
+		}
+		lanes[i].write(s.Out[0], made, rows)
+		lanes[i].next++
+	}
+}
+
+// together runs the lanes of a stage.
+func together(lanes []*machine) {
+	for {
+		var at []*Step
+		for _, m := range lanes {
+			at = append(at, m.advance())
+		}
+		if at[0] == nil {
+			for i, s := range at {
+				if s != nil {
+					lanes[i].fail("the first lane is done")
+				}
+			}
+			return
+		}
+		meet(lanes, at)
+	}
+}
+
+// wants are which of the rows are wanted: the last, and others before it.
+func wants(rows, outs int) (all []int) {
+	for i := range outs {
+		all = append(all, rows-outs+i-(outs-1-i)*(rows-outs)/max(outs, 2))
+	}
+	return all
+}
+
+// check runs stages of lanes and compares what they leave with what the graph means.
+func check(g *graph.Graph, means *meaning, stages [][]*Plan, typ func(*graph.Weight) tensor.Type) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			t, ok := p.(trouble)
+			if !ok {
+				panic(p)
+			}
+			err = t.error
+		}
+	}()
+	ports, left := map[*graph.Value]mat{}, map[string]bool{}
+	for i, plans := range stages {
+		var lanes []*machine
+		for _, p := range plans {
+			m := &machine{exact: newExact(wants(p.Options.Rows, p.Options.Outs)), p: p, typ: typ, mem: make([]word, p.Arena/4)}
+			for _, port := range p.In {
+				from, ok := ports[port.Value]
+				if !ok {
+					m.fail("no stage before makes %s", port.Value.Name)
+				}
+				m.write(port.At, from, len(from.rows))
+			}
+			lanes = append(lanes, m)
+		}
+		together(lanes)
+		for _, m := range lanes {
+			same := func(what string, l Loc, v *graph.Value) {
+				got, want := m.read(l, m.count(v.Rows, v.Times)), means.is[v.Root()]
+				if !slices.EqualFunc(got.rows, want.rows, slices.Equal[[]uint64]) {
+					m.fail("%s is another", what)
+				}
+			}
+			for _, port := range m.p.Out {
+				v := m.read(port.At, m.count(port.Value.Rows, port.Value.Times))
+				if m != lanes[0] && !slices.EqualFunc(v.rows, ports[port.Value].rows, slices.Equal[[]uint64]) {
+					m.fail("%s is another than the first lane's", port.Value.Name)
+				}
+				ports[port.Value] = v
+			}
+			for _, k := range m.p.Kept {
+				same("kept "+k.Value.Name, k.At, k.Value)
+			}
+			if i == len(stages)-1 {
+				same("logits", m.p.Logits, g.Logits)
+				same("hidden", m.p.Hidden, g.Hidden)
+			}
+			maps.Copy(left, m.left)
+		}
+	}
+	if !maps.Equal(left, means.left) {
+		return fmt.Errorf("states hold %d things, expected %d, or others", len(left), len(means.left))
+	}
+	return nil
 }
 
 // verify runs a plan against its graph.
 func verify(t *testing.T, g *graph.Graph, p *Plan, typ func(*graph.Weight) tensor.Type) {
 	t.Helper()
-	known := names{}
-	is := trace(g, known)
-	m := &machine{t: t, p: p, known: known, mem: map[int64]cell{}, kv: map[int]string{}}
-	m.run(typ)
-	last := len(p.Steps) - 1
-	at := func(what string, l Loc, v *graph.Value) {
-		want := is[v.Root()]
-		if v.Rows == graph.OutRows {
-			want = some + want
-		}
-		if got := m.read(last, what, l, m.rows(v.Rows, v.Times)); got != want {
-			t.Errorf("%s is %s, expected %s", what, got, want)
-		}
-	}
-	at("logits", p.Logits, g.Logits)
-	at("hidden", p.Hidden, g.Hidden)
-	for _, k := range p.Kept {
-		at("kept "+k.Value.Name, k.At, k.Value)
+	if err := check(g, mean(g, p.Options.Rows, wants(p.Options.Rows, p.Options.Outs)), [][]*Plan{{p}}, typ); err != nil {
+		t.Errorf("%v\n%v", err, p)
 	}
 }

@@ -24,13 +24,14 @@ func (a QuantizeArgs) Launch(_ Card, rows int) (Launch, error) {
 
 // MatmulArgs mirror matmul_args: Dst[r][j] = sum over i of W[j][i]*X[r][i], plus Bias[j] and Add[r][j] where set.
 type MatmulArgs struct {
-	Batch, W, X, Dst, Bias, Add Ptr
-	XStride, DStride, AddStride int64 // floats; XStride: bytes, set by Launch for quantized rows
-	M, K, Rows, Residual        int32
-	Lanes, _                    int32 // chosen by Launch
+	Batch, W, Up, X, Dst, Bias, UpBias, Add Ptr   // all but Batch, X, Dst may be 0
+	XStride, DStride, AddStride             int64 // floats; XStride: bytes, set by Launch for quantized rows
+	M, K, Rows, Residual                    int32
+	Lanes, Act                              int32 // Lanes: chosen by Launch
 }
 
-// Matmul is a product of a packed, repacked or plain matrix.
+// Matmul is a product of a packed, repacked or plain matrix. With Up set, it is the gated unit Act (0 silu, 1 gelu, 2 that of gpt-oss)
+// of W x + Bias and Up x + UpBias, both matrices of one shape and type; where W is 0, of what Dst holds and the latter.
 type Matmul struct {
 	MatmulArgs
 	Type     Type
@@ -38,10 +39,10 @@ type Matmul struct {
 }
 
 // Launch multiplies up to so many rows.
-func (a Matmul) Launch(c Card, rows int) (Launch, error) {
+func (a Matmul) Launch(c Card, rows int) ([]Launch, error) {
 	weight, err := a.Type.weight(int(a.M), int(a.K), a.Repacked)
 	if err != nil {
-		return Launch{}, err
+		return nil, err
 	}
 	vectors := rows
 	if !a.Type.plain() {
@@ -49,16 +50,48 @@ func (a Matmul) Launch(c Card, rows int) (Launch, error) {
 		vectors *= 1 + int(a.Residual)
 	}
 	if rows > Narrow {
-		return a.prompt(c, weight, vectors)
+		return inTurn(a.W, a.Up, func(w, up Ptr) (Launch, error) {
+			b := a
+			b.W, b.Up = w, up
+			return b.prompt(c, weight, vectors)
+		})
 	}
 	n := 1
 	for n < vectors && n < 8 {
 		n *= 2
 	}
-	m := vecModule("mat_vec", a.Type, weight, n)
+	m, family := vecModule("mat_vec", a.Type, weight, n), "mat_vec"
+	if a.Up != 0 {
+		family = "gated_vec"
+	}
+	if !a.Type.plain() {
+		m.Defines += gatedDefine(a.Up != 0)
+	}
 	a.Lanes = lanes(c, int(a.M), steps(a.Type, int(a.K)), over(vectors, n))
-	l := launch(m, fmt.Sprintf("mat_vec_%s_%d", weight, n), over(int(a.M)<<a.Lanes, m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
-	return l, l.fits()
+	l := launch(m, fmt.Sprintf("%s_%s_%d", family, weight, n), over(int(a.M)<<a.Lanes, m.Threads()), over(vectors, n), 1, &a.MatmulArgs)
+	return []Launch{l}, l.fits()
+}
+
+// inTurn is the launches of one matrix, or of each of a gated unit's two: the second reads what the first left.
+func inTurn(w, up Ptr, of func(w, up Ptr) (Launch, error)) (list []Launch, err error) {
+	for _, m := range [2][2]Ptr{{w, 0}, {0, up}} {
+		if m == [2]Ptr{} {
+			continue
+		}
+		l, err := of(m[0], m[1])
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, l)
+	}
+	return list, nil
+}
+
+func gatedDefine(both bool) string {
+	if both {
+		return " GATED=1"
+	}
+	return " GATED=0"
 }
 
 // vecModule is the module of a mat-vec kernel for n vectors.
@@ -99,10 +132,12 @@ type ExpertsArgs struct {
 	M, K, Experts, Used                     int32
 	PerSlot, Residual                       int32
 	Lanes, Act                              int32 // Lanes: chosen by Launch
+	Of, _                                   int32 // rows of a matrix; 0: M
 }
 
 // Experts is a product with the experts each token uses. With Up set, it is the gated unit Act (0 silu, 1 gelu, 2 that of gpt-oss)
-// of W x + Bias and Up x + UpBias; both matrices have the same shape and type.
+// of W x + Bias and Up x + UpBias; both matrices have the same shape and type. They may be one of Of rows: W the first M, Up the last.
+// Where W is 0, it is that of what Dst holds and the latter.
 type Experts struct {
 	ExpertsArgs
 	Type     Type
@@ -111,16 +146,19 @@ type Experts struct {
 
 // Launch multiplies up to so many rows of the batch, each with Used experts.
 func (a Experts) Launch(c Card, rows int) ([]Launch, error) {
-	weight, err := a.Type.weight(int(a.M), int(a.K), a.Repacked)
+	if a.Of == 0 {
+		a.Of = a.M
+	}
+	weight, err := a.Type.weight(int(a.Of), int(a.K), a.Repacked)
 	if err != nil {
 		return nil, err
 	}
-	a.WStride = a.Type.size(int(a.M), int(a.K))
+	a.WStride = a.Type.size(int(a.Of), int(a.K))
 	if !a.Type.plain() {
 		a.XStride = QuantizedRow(int(a.K)) * int64(1+a.Residual)
 	}
 	if a.Repacked && a.WStride%16 != 0 {
-		return nil, fmt.Errorf("%w: repacked experts of %d x %d", ErrUnsupported, a.M, a.K)
+		return nil, fmt.Errorf("%w: repacked experts of %d x %d", ErrUnsupported, a.Of, a.K)
 	}
 	if rows > Narrow {
 		return a.prompt(c, weight, rows)

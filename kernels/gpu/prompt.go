@@ -89,18 +89,16 @@ func (a Experts) prompt(c Card, weight string, rows int) ([]Launch, error) {
 	}
 	tile := 16 * s.n / parts
 	g := GroupArgs{Batch: a.Batch, IDs: a.IDs, Order: a.Order, Experts: a.Experts, Used: a.Used, Tile: int32(tile)}
-	list := []Launch{launch(Module{File: "group.gpu"}, "group", int(a.Experts), 1, 1, &g)}
+	order := launch(Module{File: "group.gpu"}, "group", int(a.Experts), 1, 1, &g)
+	if err := order.fits(); err != nil {
+		return nil, err
+	}
 	m, entry := promptModule("experts", a.Type, weight, s), fmt.Sprintf("experts_%s_%v", weight, s)
-	first := a.ExpertsArgs
-	first.Up = 0
-	list = append(list, launch(m, entry, over(int(a.M), 16*s.m), slots/tile+groups, 1, &first))
-	if a.Up != 0 { // reads what the first one left
-		list = append(list, launch(m, entry, over(int(a.M), 16*s.m), slots/tile+groups, 1, &a.ExpertsArgs))
-	}
-	for _, l := range list {
-		if err := l.fits(); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
+	list, err := inTurn(a.W, a.Up, func(w, up Ptr) (Launch, error) {
+		b := a.ExpertsArgs
+		b.W, b.Up = w, up
+		l := launch(m, entry, over(int(a.M), 16*s.m), slots/tile+groups, 1, &b)
+		return l, l.fits()
+	})
+	return append([]Launch{order}, list...), err
 }

@@ -127,7 +127,13 @@ func definesOf(file, weight string) []string {
 	case "attention.gpu", "attention_decode.gpu":
 		return attentionDefines(file == "attention_decode.gpu")
 	case "mat_vec.gpu":
-		return []string{"VECTORS=1", "VECTORS=2", "VECTORS=4", "VECTORS=8"}
+		var all []string
+		for _, n := range []int{1, 2, 4, 8} {
+			for _, both := range []bool{false, true} {
+				all = append(all, fmt.Sprintf("VECTORS=%d%s", n, gatedDefine(both)))
+			}
+		}
+		return all
 	case "experts_vec.gpu":
 		return []string{"VECTORS=1", "VECTORS=2"}
 	case "product.gpu", "experts.gpu":

@@ -3,15 +3,20 @@ package cards
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
+	"ingot/engine"
 	"ingot/engine/arch/archtest"
 	"ingot/engine/device"
 	"ingot/engine/device/driver"
+	"ingot/engine/graph"
 	"ingot/engine/plan"
 	"ingot/engine/tensor"
+	"ingot/kernels/gpu"
 	"ingot/tests/fakecard"
 )
 
@@ -122,8 +127,9 @@ func TestSwitches(t *testing.T) {
 		m := tiny(t, name, tensor.Q8_0)
 		c := topology{cards: 4, tps: 4, mode: plan.ModeTensor, repack: true}
 		emulate(t, "cards=4")
-		r, _ := m.open(t, some(t, "hip", 4), c)
+		r, top := m.open(t, some(t, "hip", 4), c)
 		want := answer(t, r)
+		launched := launchedBy(t, 4)
 		if g := count(t, 0, graphs); g == 0 {
 			t.Error("decoding launched no graph")
 		}
@@ -147,6 +153,12 @@ func TestSwitches(t *testing.T) {
 			"no token graph": {env: "GGML_META_TOKEN_GRAPH", value: "0", check: func() error {
 				if n := count(t, 0, graphs); n != 0 {
 					return fmt.Errorf("%d graphs", n)
+				}
+				return nil
+			}},
+			"no gated units": {env: "GGML_CUDA_REPACK_KQUANT_MOE_FUSION", value: "0", check: func() error {
+				if n, want := launchedBy(t, 4)-launched, spared(top.Stages[0].Lanes); n != want || want == 0 {
+					return fmt.Errorf("%d launches more, expected %d", n, want)
 				}
 				return nil
 			}},
@@ -182,6 +194,77 @@ func TestSwitches(t *testing.T) {
 				t.Errorf("%.2g away", distance(got, want))
 			}
 		})
+	}
+}
+
+// launchedBy is the launches of so many cards.
+func launchedBy(t *testing.T, cards int) (n int64) {
+	for i := range cards {
+		n += count(t, i, launches)
+	}
+	return n
+}
+
+// spared is how many launches a conversation has less for gated units: of few rows two each, of prompts that of the activation, and of
+// experts that of ordering their slots.
+func spared(lanes []plan.Lane) (n int64) {
+	for _, rows := range []int{16, 1, 8, 2, 2} { // that the batches' programs are for
+		for _, l := range lanes {
+			for _, s := range l.Plan.Steps {
+				switch s.Op.(type) {
+				case plan.Gated:
+					if n++; rows <= gpu.Narrow || s.Rows == graph.OutRows {
+						n++
+					}
+				case plan.GatedExperts:
+					n += 2
+				}
+			}
+		}
+	}
+	return n
+}
+
+// A card that others use has room for what they leave.
+func TestPlanCountsWhatIsFree(t *testing.T) {
+	emulatedOnly(t)
+	emulate(t, "cards=1 memory=600M")
+	path := filepath.Join(t.TempDir(), "model.gguf")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = archtest.Write(f, archtest.Meta("llama"), tensor.Q8_0, nil)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	fits := func(free bool) (string, *engine.Lane) {
+		p, err := engine.Plan(path, engine.PlanOptions{Options: engine.Options{Cards: []string{"hip:0"}}, Free: free})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Topologies[0].Problem, &p.Topologies[0].Stages[0].Lanes[0]
+	}
+	if problem, l := fits(true); problem != "" || l.Free == nil || *l.Free != 600<<20 {
+		t.Errorf("of an empty card: %q, %+v", problem, l)
+	}
+	d, err := driver.Open("hip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Use(0); err != nil {
+		t.Fatal(err)
+	}
+	p, err := d.Malloc(300 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Free(p)
+	if problem, l := fits(true); !strings.HasPrefix(problem, "hip:0 has 300 MiB free of 600 and would need ") || l.Room() != 300<<20 {
+		t.Errorf("of half of a card: %q, %+v", problem, l)
+	}
+	if problem, l := fits(false); problem != "" || l.Free != nil || l.Room() != 600<<20 {
+		t.Errorf("of what the card has in all: %q, %+v", problem, l)
 	}
 }
 

@@ -22,13 +22,20 @@ func (b *bench) experts(s shape) {
 		rows *= used
 	}
 	stride, dstride := k+b.rng.IntN(9), m+b.rng.IntN(9)
-	x, w, up := b.floats(rows*stride+1, 1), b.matrix(s.typ, experts, m, k), b.matrix(s.typ, experts, m, k)
+	both, biased := b.rng.IntN(2) == 0, b.rng.IntN(2) == 0
+	halves := both && !biased && b.rng.IntN(2) == 0 // of one matrix
+	of := m
+	if halves {
+		of = 2 * m
+	}
+	x, w, up := b.floats(rows*stride+1, 1), b.matrix(s.typ, experts, of, k), b.matrix(s.typ, experts, m, k)
 	ids := b.take(int64(4 * n * used))
 	for r := range n {
 		e := b.rng.Perm(experts)[:used]
 		copy(unsafe.Slice((*int32)(b.ptr(ids)), n*used)[r*used:], toInt32(e))
 	}
 	dst, second, bias, upBias := b.empty(n*used*dstride+1), b.empty(n*used*dstride+1), b.floats(experts*m, 1), b.floats(experts*m, 1)
+	wide := b.empty(n * used * of)
 	a := &cpu.Experts{W: b.ptr(w), X: b.ptr(x), Dst: b.ptr(dst), IDs: b.ptr(ids), XStride: int64(stride), DstStride: int64(dstride), Type: s.typ,
 		M: int32(m), K: int32(k), Experts: int32(experts), Used: int32(used), PerSlot: perSlot, Residual: residual}
 	var on gpu.Ptr
@@ -52,7 +59,6 @@ func (b *bench) experts(s shape) {
 	} else {
 		c.XStride *= 4
 	}
-	both, biased := b.rng.IntN(2) == 0, b.rng.IntN(2) == 0
 	if both {
 		c.Up, c.Act = gpu.Ptr(b.place(b.ptr(up))), int32(b.rng.IntN(3))
 	}
@@ -60,19 +66,38 @@ func (b *bench) experts(s shape) {
 		c.Bias, c.UpBias = gpu.Ptr(b.place(b.ptr(bias))), gpu.Ptr(b.place(b.ptr(upBias)))
 	}
 	if s.repacked {
-		c.W = b.repacked(c.W, s.typ, experts, m, k)
+		c.W = b.repacked(c.W, s.typ, experts, of, k)
 		if both {
 			c.Up = b.repacked(c.Up, s.typ, experts, m, k)
 		}
 	}
+	if halves {
+		c.Up, c.Of = c.W, int32(of)
+	}
 	most := b.most(n)
 	c.Order = b.c.alloc(b.t, int(gpu.OrderBytes(most, used, experts)))
+	if both && b.rng.IntN(3) == 0 { // one by one
+		first := c
+		first.Up = 0
+		list, err := first.Launch(b.card(s), most)
+		must(b.t, err)
+		b.c.run(b.t, list...)
+		c.W = 0
+	}
 	list, err := c.Launch(b.card(s), most)
 	must(b.t, err)
 	b.c.run(b.t, list...)
 
+	if halves {
+		a.M, a.Dst, a.DstStride = int32(of), b.ptr(wide), int64(of)
+	}
 	b.plain(a)
-	if both {
+	if halves {
+		for slot := range n * used {
+			copy(b.f32(dst)[slot*dstride:], b.f32(wide)[slot*of:slot*of+m])
+			copy(b.f32(second)[slot*dstride:], b.f32(wide)[slot*of+m:(slot+1)*of])
+		}
+	} else if both {
 		a.W, a.Dst = b.ptr(up), b.ptr(second)
 		b.plain(a)
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -108,6 +109,7 @@ func (b *bench) product(s shape) {
 	if values == 1 && b.rng.IntN(3) == 0 {
 		k += 1 + b.rng.IntN(31)
 	}
+	unit := b.rng.IntN(3) == 0 // a gated one, of two matrices
 	m := pick(b, 1, 7, 16, 33, 130, 200)
 	if s.repacked {
 		m = (m + 15) / 16 * 16
@@ -115,14 +117,14 @@ func (b *bench) product(s shape) {
 	rows, residual := pick(b, cpu.AllRows, cpu.OutRows), int32(b.rng.IntN(2))
 	n := b.rowsOf(rows)
 	stride, dstride, addstride := k+b.rng.IntN(9), m+b.rng.IntN(9), m+b.rng.IntN(9)
-	x, w := b.floats(n*stride+1, 1), b.matrix(s.typ, 1, m, k)
-	dst, add, bias := b.empty(n*dstride+1), b.floats(n*addstride+1, 1), b.floats(m, 1)
+	x, w, up := b.floats(n*stride+1, 1), b.matrix(s.typ, 1, m, k), b.matrix(s.typ, 1, m, k)
+	dst, add, bias, upBias, second := b.empty(n*dstride+1), b.floats(n*addstride+1, 1), b.floats(m, 1), b.floats(m, 1), b.empty(n*dstride+1)
 	a := &cpu.Matmul{W: b.ptr(w), X: b.ptr(x), Dst: b.ptr(dst), XStride: int64(stride), DstStride: int64(dstride), AddStride: int64(addstride), Type: s.typ,
 		M: int32(m), K: int32(k), Rows: rows, Residual: residual}
 	if b.rng.IntN(2) == 0 {
 		a.Bias = b.ptr(bias)
 	}
-	if b.rng.IntN(2) == 0 {
+	if b.rng.IntN(2) == 0 && !unit {
 		a.Add = b.ptr(add)
 	}
 	var on gpu.Ptr
@@ -132,7 +134,10 @@ func (b *bench) product(s shape) {
 		q, on, run = b.quantized(x, stride, k, n, rows, 1, residual)
 		a.X = b.ptr(q)
 	}
-	b.out(dst, 2e-5*math.Sqrt(float64(k)))
+	tol := 2e-5 * math.Sqrt(float64(k))
+	if !unit {
+		b.out(dst, tol)
+	}
 	b.start()
 	run()
 	c := gpu.Matmul{Type: gpu.Type(s.typ), Repacked: s.repacked}
@@ -146,10 +151,41 @@ func (b *bench) product(s shape) {
 	if s.repacked {
 		c.W = b.repacked(c.W, s.typ, 1, m, k)
 	}
-	l, err := c.Launch(b.card(s), b.most(n))
-	must(b.t, err)
-	b.c.run(b.t, l)
-	b.compare(a)
+	launch := func() {
+		l, err := c.Launch(b.card(s), b.most(n))
+		must(b.t, err)
+		b.c.run(b.t, l...)
+	}
+	if !unit {
+		launch()
+		b.compare(a)
+		return
+	}
+	b.plain(a)
+	upOnCard := gpu.Ptr(b.place(b.ptr(up)))
+	if s.repacked {
+		upOnCard = b.repacked(upOnCard, s.typ, 1, m, k)
+	}
+	if b.rng.IntN(3) == 0 { // one by one
+		launch()
+		c.W = 0
+	}
+	c.Up, c.Act = upOnCard, int32(b.rng.IntN(3))
+	a.W, a.Dst = b.ptr(up), b.ptr(second)
+	if a.Bias != nil {
+		a.Bias, c.UpBias = b.ptr(upBias), gpu.Ptr(b.place(b.ptr(upBias)))
+	}
+	b.plain(a)
+	launch()
+	want, got := slices.Clone(b.f32(dst)), make([]float32, n*dstride+1)
+	for r := range n {
+		for j := range m {
+			y := &want[r*dstride+j]
+			*y = float32(gated(c.Act, float64(*y), float64(b.f32(second)[r*dstride+j])))
+		}
+	}
+	b.c.download(b.t, gpu.Ptr(b.place(b.ptr(dst))), bytesOf(got))
+	within(b.t, "a gated unit", got, want, 10*tol)
 }
 
 // card is the card as launches see it: larger or smaller, for the kernels chosen depend on that. Of most types one choice is tested.
