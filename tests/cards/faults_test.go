@@ -39,15 +39,22 @@ func TestNoDriver(t *testing.T) {
 	}
 }
 
-func TestDriverWithoutASymbol(t *testing.T) {
-	emulatedOnly(t)
+// partial is a library of each kind that lacks a function.
+func partial(t *testing.T) string {
+	t.Helper()
 	if fakecard.Compiler() == "" {
 		t.Skip("no C++ compiler for the emulated cards")
 	}
-	lib, err := fakecard.Build("hipGraphLaunch", "cuMemsetD8Async")
+	lib, err := fakecard.Build("hipGraphLaunch", "cuMemsetD8Async", "ncclCommAbort")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lib
+}
+
+func TestDriverWithoutASymbol(t *testing.T) {
+	emulatedOnly(t)
+	lib := partial(t)
 	for _, e := range fakecard.Environment(lib, "cards=1") {
 		k, v, _ := strings.Cut(e, "=")
 		t.Setenv(k, v)

@@ -20,7 +20,6 @@ import (
 	"ingot/engine/graph"
 	"ingot/engine/plan"
 	"ingot/engine/tensor"
-	"ingot/tests/fakecard"
 )
 
 // The library's functions as Ingot calls them: each card's thread puts its sums on its own stream.
@@ -195,10 +194,6 @@ func TestLibraryThatCannotBeUsed(t *testing.T) {
 	r, _ := m.open(t, some(t, "hip", 2), c)
 	want := answer(t, r)
 	byLibrary(t, promptFloats)
-	partial, err := fakecard.Build("ncclCommAbort")
-	if err != nil {
-		t.Fatal(err)
-	}
 	whole, err := os.ReadFile(os.Getenv("INGOT_RCCL_LIBRARY"))
 	if err != nil {
 		t.Fatal(err)
@@ -209,7 +204,7 @@ func TestLibraryThatCannotBeUsed(t *testing.T) {
 	}
 	for name, f := range map[string]struct{ config, library, text string }{
 		"no library":            {library: "/nowhere/librccl.so", text: "librccl.so: not found"},
-		"a symbol missing":      {library: partial, text: "symbol ncclCommAbort"},
+		"a symbol missing":      {library: partial(t), text: "symbol ncclCommAbort"},
 		"of another runtime":    {library: foreign, text: "another HIP runtime"},
 		"does not connect":      {config: "nccl=0", text: "RCCL: ncclCommInitAll: unhandled system error"},
 		"the first sum refused": {config: "sum_fails=1:1", text: "hip:1: the library of collectives failed: RCCL: ncclAllReduce"},

@@ -111,7 +111,7 @@ type Driver struct {
 }
 
 // SyncWithin waits until a stream has done all that was put on it, but no longer than so long: then it returns ErrHung. meanwhile, where
-// set, is called every few milliseconds.
+// set, is called now and then.
 func (d *Driver) SyncWithin(s Stream, patience time.Duration, meanwhile func()) error {
 	start := time.Now()
 	for n := 0; ; n++ {
@@ -120,14 +120,15 @@ func (d *Driver) SyncWithin(s Stream, patience time.Duration, meanwhile func()) 
 			return err
 		}
 		if n > 200 { // a token takes milliseconds: after the first tens of microseconds the core is of more use to others
-			time.Sleep(20 * time.Microsecond)
-			if n%64 != 0 {
+			passed := time.Since(start)
+			time.Sleep(min(max(20*time.Microsecond, passed/256), 5*time.Millisecond)) // waking a thread costs, too: what takes long is asked for less often
+			if n%16 != 0 {
 				continue
 			}
 			if meanwhile != nil {
 				meanwhile()
 			}
-			if time.Since(start) > patience {
+			if passed > patience {
 				return fmt.Errorf("%w after %v", ErrHung, patience)
 			}
 		}

@@ -24,11 +24,12 @@ struct alignas(16) u32x4 {
 	u32 x, y, z, w;
 };
 
-// What the emulator tells the running fiber, and what it does for it. fake_now changes with every switch.
+// What the emulator tells the running fiber, and what it does for it. fake_now changes with every switch; it is read all the time, so it
+// lies where no call is needed to find it.
 struct fake_lane {
 	int thread, block[3], threads, grid[3];
 };
-extern thread_local fake_lane *fake_now;
+extern __thread fake_lane *fake_now __attribute__((tls_model("initial-exec")));
 extern "C" {
 void fake_barrier(void);
 void *fake_shared(const void *key, unsigned long size); // the block's piece of LDS that belongs to a declaration

@@ -18,7 +18,7 @@ extern "C" void fake_switch(void **from, void *to);
 #include <ucontext.h>
 #endif
 
-thread_local fake_lane *fake_now;
+__thread fake_lane *fake_now;
 
 namespace fake {
 
@@ -69,16 +69,34 @@ struct Runner {
 	void start(Fiber *f);
 	void enter(Fiber *f);
 	void leave(State why);
+	bool next();
 	bool block(int index);
 };
 
-static thread_local Runner runner;
+static __thread Runner *runner __attribute__((tls_model("initial-exec"))); // of the thread; see fake_now
 
 static void fiber_main() {
-	Runner *r = &runner;
-	r->launch->kernel->entry(r->launch->args.data());
+	Runner *r = runner;
+	do
+		r->launch->kernel->entry(r->launch->args.data());
+	while (r->next());
 	r->leave(ended);
 	__builtin_unreachable();
+}
+
+// Lets the next thread of the wave, where it did not begin yet, go on in the place of the running one, which has ended: two switches less.
+bool Runner::next() {
+	Fiber *f = running, *g = f + 1;
+	int i = g->lane.thread;
+	if (f + 1 == fibers.data() + fibers.size() || i % wave == 0 || g->state != ready || g->stack || (checking && check_failed()))
+		return false;
+	f->state = ended;
+	std::swap(f->stack, g->stack);
+	running = g;
+	fake_now = &g->lane;
+	if (checking)
+		check_fiber(i);
+	return true;
 }
 
 void Runner::start(Fiber *f) {
@@ -118,9 +136,9 @@ void Runner::enter(Fiber *f) {
 #else
 	swapcontext(&home_context, &f->context);
 #endif
-	if (f->state == ended) {
-		stacks.push_back(f->stack);
-		f->stack = nullptr;
+	if (running->state == ended) { // f, or one that took its place
+		stacks.push_back(running->stack);
+		running->stack = nullptr;
 	}
 }
 
@@ -147,18 +165,20 @@ bool Runner::block(int index) {
 		lds = (char *)aligned_alloc(64, lds_size);
 	pieces.clear();
 	lds_used = 0;
-	memset(lds, 0xff, lds_size); // no kernel may count on what it finds
 	if (checking)
 		check_block(index, lds, lds_size);
 	const int *g = launch->grid;
+	fake_lane lane = {0, {index % g[0], index / g[0] % g[1], index / g[0] / g[1]}, n, {g[0], g[1], g[2]}};
 	for (int t = 0; t < n; t++) {
 		Fiber *f = &fibers[t];
-		f->lane = {t, {index % g[0], index / g[0] % g[1], index / g[0] / g[1]}, n, {g[0], g[1], g[2]}};
+		f->lane = lane;
+		f->lane.thread = t;
 		f->state = ready;
 		f->stack = nullptr;
 		f->turn = 0;
 	}
 	double waits_since = 0;
+	int idle = 0;
 	for (;;) {
 		bool progress = false;
 		int live = 0, barred = 0, waiting = 0;
@@ -205,6 +225,7 @@ bool Runner::block(int index) {
 					f.state = ready;
 			if (checking)
 				check_barrier();
+			idle = 0;
 			continue;
 		}
 		if (waiting) { // for another card
@@ -222,7 +243,10 @@ bool Runner::block(int index) {
 				failure = "waits for ever";
 				return false;
 			}
-			sched_yield();
+			if (++idle < 16)
+				sched_yield();
+			else // there are more cards than cores
+				std::this_thread::sleep_for(std::chrono::microseconds(50));
 			continue;
 		}
 		if (!progress) {
@@ -232,10 +256,15 @@ bool Runner::block(int index) {
 	}
 }
 
-void abandon() { runner.leave(ended); }
+void abandon() { runner->leave(ended); }
 
 int run_blocks(Card *c, const Launch &l, int first, int last, std::string *why) {
-	Runner *r = &runner;
+	static thread_local std::unique_ptr<Runner> own; // freed with the thread
+	if (!own) {
+		own = std::make_unique<Runner>();
+		runner = own.get();
+	}
+	Runner *r = runner;
 	r->launch = &l;
 	r->card = c;
 	r->wave = config.wave();
@@ -264,26 +293,27 @@ using namespace fake;
 
 extern "C" {
 
-void fake_barrier(void) { runner.leave(at_barrier); }
+void fake_barrier(void) { runner->leave(at_barrier); }
 
-void fake_pause(void) { runner.leave(paused); }
+void fake_pause(void) { runner->leave(paused); }
 
 void *fake_shared(const void *key, unsigned long size) {
-	for (auto &p : runner.pieces)
+	for (auto &p : runner->pieces)
 		if (p.key == key)
-			return runner.lds + p.at;
-	size_t at = (runner.lds_used + 63) / 64 * 64;
+			return runner->lds + p.at;
+	size_t at = (runner->lds_used + 63) / 64 * 64;
 	if (at + size > lds_size) {
-		runner.failure = "takes more than 64 KB of LDS";
-		runner.leave(ended);
+		runner->failure = "takes more than 64 KB of LDS";
+		runner->leave(ended);
 	}
-	runner.lds_used = at + size;
-	runner.pieces.push_back({key, at, size});
-	return runner.lds + at;
+	memset(runner->lds + at, 0xff, size); // no kernel may count on what it finds
+	runner->lds_used = at + size;
+	runner->pieces.push_back({key, at, size});
+	return runner->lds + at;
 }
 
 const char *fake_exchange(const void *mine, unsigned size) {
-	Runner *r = &runner;
+	Runner *r = runner;
 	Fiber *f = r->running;
 	int w = f->lane.thread / r->wave, i = f->lane.thread % r->wave;
 	char *all = &r->exchange[(size_t)(w * 2 + f->turn++ % 2) * r->wave * 64];

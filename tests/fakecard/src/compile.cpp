@@ -122,9 +122,8 @@ int compile(Program *p, const std::vector<std::string> &options) {
 	std::string go = "cd '" + dir + "' && ";
 	const char *cxx = getenv("FAKECARD_CXX");
 	std::string compiler = cxx ? cxx : "g++";
-	int e = run(go + compiler + " " + flags + " -I. -c kernel.cpp -o kernel.o", &p->log);
-	if (!e)
-		e = run(go + compiler + " -shared -o kernel.so kernel.o '" + lib + "' && mv kernel.so '" + so + "'", &p->log);
+	// In one go and without the libraries of C++, which kernels do not need: a quarter less to do.
+	int e = run(go + compiler + " " + flags + " -I. -shared -nostdlib -pipe -o kernel.so kernel.cpp '" + lib + "' -lm -lc -lgcc && mv kernel.so '" + so + "'", &p->log);
 	std::string none;
 	run("rm -rf '" + dir + "'", &none);
 	return e ? bad_value : ok;
@@ -136,7 +135,8 @@ int load(Module *m, const char *image) {
 	if (!std::getline(lines, magic) || magic != "fakecard" || !std::getline(lines, m->path) || !std::getline(lines, threads))
 		return bad_image;
 	m->threads = atoi(threads.c_str());
-	m->so = dlopen(m->path.c_str(), RTLD_NOW | RTLD_LOCAL);
+	// Bound to this library, not to another of its kind that the process loaded before.
+	m->so = dlopen(m->path.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	return m->so ? ok : bad_image;
 }
 

@@ -22,7 +22,6 @@ struct Page {
 };
 
 struct Check {
-	bool on = false;
 	Card *card = nullptr;
 	int block = 0, fiber = 0, time = 0;
 	uintptr_t lds = 0, lds_end = 0;
@@ -81,7 +80,7 @@ struct Check {
 		return false;
 	}
 	void access(uintptr_t p, size_t n, bool write, bool atomic) {
-		if (!on || !found.empty() || !mine(p, n))
+		if (!found.empty() || !mine(p, n))
 			return;
 		bool shared = p >= lds && p < lds_end;
 		for (size_t i = 0; i < n; i++) {
@@ -114,10 +113,13 @@ struct Check {
 	}
 };
 
-static thread_local Check check;
+static __thread Check *check __attribute__((tls_model("initial-exec"))); // of the kernel that the thread runs; null: it is not checked
+
 
 void check_begin(Card *c, const Launch &) {
-	Check &k = check;
+	static thread_local std::unique_ptr<Check> own = std::make_unique<Check>();
+	check = own.get();
+	Check &k = *own;
 	k.pages.clear();
 	k.last = nullptr;
 	k.seen.clear();
@@ -136,18 +138,18 @@ void check_begin(Card *c, const Launch &) {
 	std::lock_guard<std::mutex> g(host_m);
 	for (auto &b : host_blocks)
 		k.ranges.push_back({b.first, b.first + b.second});
-	k.on = true;
 }
 
 std::string check_end() {
-	check.on = false;
-	check.pages.clear();
-	check.last = nullptr;
-	return check.found;
+	Check *k = check;
+	check = nullptr;
+	k->pages.clear();
+	k->last = nullptr;
+	return k->found;
 }
 
 void check_block(int block, char *lds, size_t size) {
-	Check &k = check;
+	Check &k = *check;
 	k.block = block;
 	k.time = 0;
 	k.lds = (uintptr_t)lds;
@@ -157,27 +159,31 @@ void check_block(int block, char *lds, size_t size) {
 	k.last = nullptr;
 }
 
-void check_fiber(int fiber) { check.fiber = fiber; }
-void check_barrier() { check.time++; }
-bool check_failed() { return !check.found.empty(); }
+void check_fiber(int fiber) { check->fiber = fiber; }
+void check_barrier() { check->time++; }
+bool check_failed() { return !check->found.empty(); }
 
 static void accessed(const void *p, size_t n, bool write, bool atomic = false) {
-	check.access((uintptr_t)p, n, write, atomic);
-	if (check.on && !check.found.empty())
+	if (!check)
+		return;
+	check->access((uintptr_t)p, n, write, atomic);
+	if (!check->found.empty())
 		abandon(); // before the access faults
 }
 
 // Takes over what those who released at p knew.
 static void acquire(const void *p) {
-	auto it = check.released.find((uintptr_t)p);
-	if (check.on && it != check.released.end())
-		check.seen[check.block].insert(it->second.begin(), it->second.end());
+	if (!check)
+		return;
+	auto it = check->released.find((uintptr_t)p);
+	if (it != check->released.end())
+		check->seen[check->block].insert(it->second.begin(), it->second.end());
 }
 
 static void release_at(const void *p) {
-	Check &k = check;
-	if (!k.on || !k.fenced.count(k.block))
+	if (!check || !check->fenced.count(check->block))
 		return;
+	Check &k = *check;
 	auto &r = k.released[(uintptr_t)p];
 	r.insert(k.block);
 	auto it = k.seen.find(k.block);
@@ -193,8 +199,8 @@ extern "C" {
 
 void fake_fence(void) {
 	std::atomic_thread_fence(std::memory_order_seq_cst);
-	if (check.on)
-		check.fenced.insert(check.block);
+	if (check)
+		check->fenced.insert(check->block);
 }
 
 u32 fake_add(u32 *p, u32 v) {
@@ -212,8 +218,8 @@ u32 fake_load(const u32 *p) {
 
 void fake_store(u32 *p, u32 v) {
 	accessed(p, 4, true, true);
-	if (check.on)
-		check.fenced.insert(check.block); // a release orders what came before by itself
+	if (check)
+		check->fenced.insert(check->block); // a release orders what came before by itself
 	release_at(p);
 	__atomic_store_n(p, v, __ATOMIC_RELEASE);
 }
