@@ -9,6 +9,7 @@ import (
 
 	"ingot/engine/cache"
 	"ingot/engine/chat"
+	"ingot/engine/device"
 	"ingot/engine/sample"
 	"ingot/engine/sched"
 )
@@ -64,16 +65,29 @@ func (a *answer) progress(cached, read int) {
 
 var errLogits = errors.New("the model gave no usable scores; the file may be damaged")
 
+// best is how many of the largest logits next can do with; 0: it needs all.
+func (a *answer) best() int {
+	if len(a.r.Processors) > 0 || a.sampler.Enough() == 0 {
+		return 0
+	}
+	return max(a.sampler.Enough(), a.r.Logprobs)
+}
+
 // next picks the token that follows, passes on its text and says whether to go on.
-func (a *answer) next(logits []float32) (int32, bool) {
+func (a *answer) next(s device.Scores) (int32, bool) {
 	for _, f := range a.r.Processors {
-		f(a.tokens, logits)
+		f(a.tokens, s.Logits)
 	}
 	info := TokenInfo{}
-	if a.r.Logprobs != 0 {
-		a.plain = append(a.plain[:0], logits...) // Next changes them
+	var id int32
+	if s.IDs != nil {
+		id = a.sampler.NextOf(s.Logits, s.IDs)
+	} else {
+		if a.r.Logprobs != 0 {
+			a.plain = append(a.plain[:0], s.Logits...) // Next changes them
+		}
+		id = a.sampler.Next(s.Logits)
 	}
-	id := a.sampler.Next(logits)
 	if id < 0 {
 		a.err = errLogits
 		return 0, false
@@ -83,7 +97,11 @@ func (a *answer) next(logits []float32) (int32, bool) {
 	a.usage.Completion++
 	if a.r.Logprobs != 0 {
 		var best []sample.IDLogprob
-		info.Logprob, best = sample.Logprobs(a.plain, id, max(a.r.Logprobs, 0))
+		if n := max(a.r.Logprobs, 0); s.IDs != nil {
+			info.Logprob, best = sample.LogprobsOf(s.Logits, s.IDs, s.Log, id, n)
+		} else {
+			info.Logprob, best = sample.Logprobs(a.plain, id, n)
+		}
 		for _, c := range best {
 			info.Top = append(info.Top, Candidate{ID: c.ID, Bytes: a.e.vocab.Piece(c.ID), Logprob: c.Logprob})
 		}

@@ -21,7 +21,7 @@ func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		a := newAnswer(e, &r, p)
-		e.sched.Submit(&sched.Job{Ctx: ctx, Prompt: p.tokens, Keep: p.keep, Progress: a.progress, Next: a.next, Done: a.done})
+		e.sched.Submit(&sched.Job{Ctx: ctx, Prompt: p.tokens, Keep: p.keep, Progress: a.progress, Best: a.best(), Next: a.next, Done: a.done})
 		defer func() {
 			cancel()
 			a.out.wait()

@@ -169,7 +169,7 @@ func (l *cpuLane) fits(s *Seq, rows int) error {
 	return nil
 }
 
-func (l *cpuLane) Logits(i int) []float32 { return l.Value(l.plan.Logits, i) }
+func (l *cpuLane) Scores(i int) Scores    { return Scores{Logits: l.Value(l.plan.Logits, i)} }
 func (l *cpuLane) Hidden(i int) []float32 { return l.Value(l.plan.Hidden, i) }
 
 func (l *cpuLane) Value(at plan.Loc, r int) []float32 {

@@ -93,7 +93,7 @@ func run(t *testing.T, l Lane, tokens []int32, slot, pos, in, out int32) []float
 	if err := l.Run(&Batch{Tokens: tokens, Outs: []int32{n - 1}, Seqs: []Seq{{0, n, slot, pos, in, out}}}); err != nil {
 		t.Fatal(err)
 	}
-	return slices.Clone(l.Logits(0))
+	return slices.Clone(l.Scores(0).Logits)
 }
 
 func TestCopiedSlotsGoOnAlike(t *testing.T) {

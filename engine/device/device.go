@@ -112,6 +112,17 @@ type Batch struct {
 	Tokens []int32
 	Outs   []int32 // rows whose logits are wanted, ascending
 	Seqs   []Seq
+	// Best is how many of the largest logits of each wanted row are enough; 0: all are wanted. A lane may have all of them
+	// nevertheless.
+	Best int
+}
+
+// Scores is what a run says of a wanted row: the logits of all tokens, or the largest of them.
+type Scores struct {
+	Logits []float32 // [vocab]; where only the best are there, those above -Inf of them, best first, equal ones by id
+	IDs    []int32   // the tokens of the best; nil: Logits are all
+	// Log goes with the best: the natural log of the sum of exp(logit - the largest) over the whole row.
+	Log float64
 }
 
 // Memory is the bytes a lane takes, by purpose.
@@ -121,8 +132,8 @@ type Memory = plan.Memory
 type Lane interface {
 	// Run computes a batch and returns when its results can be read.
 	Run(*Batch) error
-	// Logits returns the scores of the batch's i-th wanted row, valid until the next Run.
-	Logits(i int) []float32
+	// Scores returns the scores of the batch's i-th wanted row, valid until the next Run. A stage's first lane has them.
+	Scores(i int) Scores
 	// Hidden returns what the head read for that row, valid until the next Run.
 	Hidden(i int) []float32
 	// Value returns row r of a value the plan kept (plan.Options.Keep), as the last Run left it.

@@ -24,7 +24,7 @@ type simtLane struct {
 	index    int // among the group's lanes
 	build    *simtBuild
 	stream   driver.Stream
-	programs map[int]*simtProgram // by the most rows
+	programs map[simtClass]*simtProgram
 	caches   []simtCache
 	used     Memory
 	owned    []driver.Ptr
@@ -39,7 +39,10 @@ type simtLane struct {
 	batch  []byte // pinned: struct batch as it goes to the card
 	embeds []simtEmbed
 	row    []byte    // of a table, as stored
-	logits []float32 // pinned: [Outs][vocab]
+	logits []float32 // pinned: [Outs][vocab], of the first lane
+	top    simtTop
+	tops   []float32 // pinned: what top_k wrote, of a lane that has columns
+	k      int       // of the last run: how many of the best it took; 0: whole rows
 	copies hostBuffer
 	rows   int // of the last run
 	timing map[string]*Timing
@@ -72,7 +75,7 @@ func newSimtLane(c *Simt, s Spec, g *simtGroup, index int) (_ *simtLane, err err
 	if err := cacheable(&s); err != nil {
 		return nil, err
 	}
-	l := &simtLane{card: c, spec: s, plan: s.Plan, group: g, index: index, programs: map[int]*simtProgram{}}
+	l := &simtLane{card: c, spec: s, plan: s.Plan, group: g, index: index, programs: map[simtClass]*simtProgram{}}
 	b := &simtBuild{lane: l, spec: s, sent: map[any]bool{}, repacked: map[*graph.Weight]bool{}, magnitude: map[*graph.Rope]float32{},
 		kv: map[*graph.State][2]driver.Ptr{}, states: map[*graph.State][2]driver.Ptr{}}
 	l.build = b
@@ -222,6 +225,14 @@ func (b *simtBuild) host() error {
 		}
 		l.logits = unsafe.Slice((*float32)(p), n)
 	}
+	if l.top, _ = topOf(l.plan); l.top.x.Cols() > 0 {
+		n := gpu.TopKResult(min(l.plan.Options.Outs, topRows), gpu.MaxTopK)
+		p, err := l.pin(int64(n) * 4)
+		if err != nil {
+			return err
+		}
+		l.tops = unsafe.Slice((*float32)(p), n)
+	}
 	return nil
 }
 
@@ -272,7 +283,8 @@ func (l *simtLane) Run(b *Batch) error {
 }
 
 func (l *simtLane) run(b *Batch) error {
-	p, err := l.program(len(b.Tokens))
+	l.k = l.best(b)
+	p, err := l.program(len(b.Tokens), l.k > 0)
 	if err != nil {
 		return err
 	}
@@ -291,11 +303,8 @@ func (l *simtLane) run(b *Batch) error {
 	if err := p.start(b); err != nil {
 		return fmt.Errorf("%s: %w", l.card.name, err)
 	}
-	if n := len(b.Outs); n > 0 && l.logits != nil {
-		at := l.plan.Logits
-		if err := l.card.d.Download(unsafe.Pointer(&l.logits[0]), driver.Ptr(l.build.loc(at)), int64(n*at.Stride)*4, l.stream); err != nil {
-			return fmt.Errorf("%s: %w", l.card.name, err)
-		}
+	if err := l.fetch(len(b.Outs)); err != nil {
+		return err
 	}
 	if err := l.sync(); err != nil {
 		return l.group.blame(l, err)
@@ -313,7 +322,7 @@ func (l *simtLane) describe(b *Batch) {
 	pos := outs + uint64(l.plan.Options.Outs)*4
 	seqs := pos + uint64(l.plan.Options.Rows)*4
 	head := unsafe.Slice((*int32)(unsafe.Pointer(&l.batch[0])), 4)
-	head[0], head[1], head[2] = int32(len(b.Tokens)), int32(len(b.Outs)), int32(len(b.Seqs))
+	head[0], head[1], head[2], head[3] = int32(len(b.Tokens)), int32(len(b.Outs)), int32(len(b.Seqs)), int32(l.k)
 	ptrs := unsafe.Slice((*uint64)(unsafe.Pointer(&l.batch[16])), 4)
 	ptrs[0], ptrs[1], ptrs[2], ptrs[3] = 0, at+pos, at+outs, at+seqs
 	copy(l.batch[outs:], bytesIn(b.Outs))
@@ -376,11 +385,6 @@ func checkBatch(b *Batch, p *plan.Plan, s *Spec, states bool) error {
 		}
 	}
 	return nil
-}
-
-func (l *simtLane) Logits(i int) []float32 {
-	at := l.plan.Logits
-	return l.logits[i*at.Stride : i*at.Stride+at.Cols()]
 }
 
 func (l *simtLane) Hidden(i int) []float32 { return l.Value(l.plan.Hidden, i) }
@@ -511,10 +515,15 @@ func (l *simtLane) Profile() []Timing {
 
 // count adds a launch to the timings.
 func (l *simtLane) count(o *simtOp, entry string, took time.Duration, rows, outs int) {
-	s := &l.plan.Steps[o.step]
-	t := Timing{Op: s.Op.Name(), Level: entry}
-	if s.Matrices() > 0 {
-		t.Type = l.build.typ(s.W[0]).String()
+	t := Timing{Op: "top_k", Level: entry}
+	var b, m int64
+	if o.step >= 0 {
+		s := &l.plan.Steps[o.step]
+		t.Op = s.Op.Name()
+		if s.Matrices() > 0 {
+			t.Type = l.build.typ(s.W[0]).String()
+		}
+		b, m = stepWork(s, l.build.typ, rows, outs)
 	}
 	key := t.Op + t.Type + t.Level
 	if l.timing == nil {
@@ -523,14 +532,13 @@ func (l *simtLane) count(o *simtOp, entry string, took time.Duration, rows, outs
 	if l.timing[key] == nil {
 		l.timing[key] = &t
 	}
-	b, m := stepWork(s, l.build.typ, rows, outs)
 	alike := int64(0) // launches of the step with this kernel, which share its work
 	for i := range o.launches {
 		if o.launches[i].entry == entry {
 			alike++
 		}
 	}
-	b, m = b/alike, m/alike
+	b, m = b/max(alike, 1), m/max(alike, 1)
 	x := l.timing[key]
 	x.Calls, x.Bytes, x.MACs, x.Time = x.Calls+1, x.Bytes+b, x.MACs+m, x.Time+took
 }

@@ -77,7 +77,7 @@ func exchangeBytes(p *plan.Plan) int64 {
 	return inbox + flags + epoch
 }
 
-// join makes the lanes known to each other and prepares their programs for one row and for the most.
+// join makes the lanes known to each other and prepares their programs for one row, with whole logits or the best, and for the most.
 func (g *simtGroup) join(lanes []Lane) error {
 	for i, l := range lanes {
 		g.lanes[i] = l.(*simtLane)
@@ -92,8 +92,9 @@ func (g *simtGroup) join(lanes []Lane) error {
 	}
 	for _, l := range g.lanes {
 		err := l.card.with(func() error {
-			for _, rows := range []int{1, l.plan.Options.Rows} {
-				if _, err := l.program(rows); err != nil {
+			_, best := topOf(l.plan)
+			for _, c := range []simtClass{{1, false}, {1, best}, {l.plan.Options.Rows, false}} {
+				if _, err := l.program(c.rows, c.best); err != nil {
 					return err
 				}
 			}

@@ -44,13 +44,20 @@ func classOf(rows, most int) int {
 	return min(n, most)
 }
 
+// simtClass is what a program is made for: up to so many rows, and whole logits or the best of them.
+type simtClass struct {
+	rows int
+	best bool
+}
+
 // program returns the one for a batch, made when first needed.
-func (l *simtLane) program(rows int) (*simtProgram, error) {
+func (l *simtLane) program(rows int, best bool) (*simtProgram, error) {
 	n := classOf(rows, l.plan.Options.Rows)
-	if p := l.programs[n]; p != nil {
+	class := simtClass{n, best}
+	if p := l.programs[class]; p != nil {
 		return p, nil
 	}
-	ops, err := l.build.program(n)
+	ops, err := l.build.program(n, best)
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +75,7 @@ func (l *simtLane) program(rows int) (*simtProgram, error) {
 			p.marks = append(p.marks, e)
 		}
 	}
-	l.programs[n] = p
+	l.programs[class] = p
 	return p, nil
 }
 

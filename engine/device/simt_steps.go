@@ -53,7 +53,7 @@ type simtOp struct {
 	meet     *meeting
 	sum      *longSum // what is done instead where the batch is long
 	by       string   // who did it in the last run, where that was no kernel of the step
-	step     int
+	step     int      // of the plan; -1: top-k, which is none
 }
 
 // marks is how many events of a profile come with it.
@@ -64,12 +64,17 @@ func (o *simtOp) marks() int {
 	return len(o.launches)
 }
 
-// program makes the launches of all steps for batches of up to so many rows.
-func (b *simtBuild) program(rows int) ([]simtOp, error) {
+// program makes the launches of all steps for batches of up to so many rows; with best, of those that the best logits need, and
+// of the kernels that take these.
+func (b *simtBuild) program(rows int, best bool) ([]simtOp, error) {
 	p := b.spec.Plan
 	outs, seqs := min(rows, p.Options.Outs), min(rows, max(b.spec.Slots, 1))
+	steps := len(p.Steps)
+	if best {
+		steps = b.lane.top.steps
+	}
 	var ops []simtOp
-	for i := range p.Steps {
+	for i := range p.Steps[:steps] {
 		s := &p.Steps[i]
 		op := simtOp{step: i}
 		list, err := b.step(i, s, rows, outs, seqs)
@@ -79,12 +84,8 @@ func (b *simtBuild) program(rows int) ([]simtOp, error) {
 		if list == nil {
 			op.meet = b.meeting(s)
 		}
-		for j := range list {
-			f, err := b.lane.card.kernels.find(&list[j])
-			if err != nil {
-				return nil, err
-			}
-			op.launches = append(op.launches, simtLaunch{f: f, grid: list[j].Grid, threads: list[j].Module.Threads(), args: list[j].Args, entry: list[j].Entry})
+		if err := op.add(b, list); err != nil {
+			return nil, err
 		}
 		if op.sum, err = b.longSum(i, rows); err != nil {
 			return nil, err
@@ -93,7 +94,30 @@ func (b *simtBuild) program(rows int) ([]simtOp, error) {
 			ops = append(ops, op)
 		}
 	}
+	if best {
+		op := simtOp{step: -1}
+		list, err := b.top(b.lane.top, outs)
+		if err == nil {
+			err = op.add(b, list)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.lane.card.name, err)
+		}
+		ops = append(ops, op)
+	}
 	return ops, nil
+}
+
+// add finds the kernels of launches.
+func (o *simtOp) add(b *simtBuild, list []gpu.Launch) error {
+	for j := range list {
+		f, err := b.lane.card.kernels.find(&list[j])
+		if err != nil {
+			return err
+		}
+		o.launches = append(o.launches, simtLaunch{f: f, grid: list[j].Grid, threads: list[j].Module.Threads(), args: list[j].Args, entry: list[j].Entry})
+	}
+	return nil
 }
 
 // meeting is nil for a step that does nothing on the card.

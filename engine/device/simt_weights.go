@@ -77,6 +77,7 @@ func layoutOf(p *plan.Plan, typ func(*graph.Weight) tensor.Type) *simtLayout {
 	}
 	l.take("part", part)
 	l.take("order", order)
+	l.takeTop(p)
 	return l
 }
 

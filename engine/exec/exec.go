@@ -219,17 +219,18 @@ func (r *Runner) lanes() (all []device.Lane) {
 // head is the lane that has the logits.
 func (r *Runner) head() device.Lane { return r.stages[len(r.stages)-1].Lanes[0] }
 
-// Logits returns the scores of the i-th wanted row, valid until the next Run.
-func (r *Runner) Logits(i int) []float32 {
-	if o := r.outs[i]; o.logits != nil {
-		return o.logits
+// Scores returns the scores of the i-th wanted row, valid until the next Run: all logits, or as many of the best as the batch
+// says are enough. Of a batch of several pieces some rows may have all and some the best.
+func (r *Runner) Scores(i int) device.Scores {
+	if o := r.outs[i]; o.aside {
+		return o.scores
 	}
-	return r.head().Logits(r.outs[i].row)
+	return r.head().Scores(r.outs[i].row)
 }
 
 // Hidden returns what the head read for that row, valid until the next Run.
 func (r *Runner) Hidden(i int) []float32 {
-	if o := r.outs[i]; o.logits != nil {
+	if o := r.outs[i]; o.aside {
 		return o.hidden
 	}
 	return r.head().Hidden(r.outs[i].row)

@@ -30,7 +30,7 @@ func (l *lane) Run(*device.Batch) error {
 	return l.err
 }
 
-func (l *lane) Logits(i int) []float32             { return []float32{float32(i)} }
+func (l *lane) Scores(i int) device.Scores         { return device.Scores{Logits: []float32{float32(i)}} }
 func (l *lane) Hidden(i int) []float32             { return []float32{float32(-i)} }
 func (l *lane) Value(plan.Loc, int) []float32      { return []float32{7} }
 func (l *lane) Indices(plan.Loc, int) []int32      { return []int32{8} }
@@ -68,7 +68,7 @@ func TestLanesRunAtOnce(t *testing.T) {
 	if err := run(); err != nil {
 		t.Errorf("after a panic: %v", err)
 	}
-	if r.Logits(3)[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(0, plan.Loc{}, 0)[0] != 7 || r.Indices(0, plan.Loc{}, 0)[0] != 8 {
+	if r.Scores(3).Logits[0] != 3 || r.Hidden(3)[0] != -3 || r.Value(0, plan.Loc{}, 0)[0] != 7 || r.Indices(0, plan.Loc{}, 0)[0] != 8 {
 		t.Error("results are not lane 0's")
 	}
 	r.Copy(1, 2, 30)
@@ -82,6 +82,47 @@ func TestLanesRunAtOnce(t *testing.T) {
 	for i, l := range lanes {
 		if !l.closed || l.runs != 8 || len(l.copies) != 3 {
 			t.Errorf("lane %d: %+v", i, l)
+		}
+	}
+}
+
+// few gives the best of each wanted row, in memory that the next run overwrites.
+type few struct {
+	lane
+	t      *testing.T
+	wanted []int32
+	logits [1]float32
+	ids    [1]int32
+}
+
+func (l *few) Run(b *device.Batch) error {
+	if b.Best != 1 {
+		l.t.Errorf("a piece for which %d of the best are enough", b.Best)
+	}
+	l.wanted = l.wanted[:0]
+	for _, o := range b.Outs {
+		l.wanted = append(l.wanted, b.Tokens[o])
+	}
+	l.logits[0], l.ids[0] = -1, -1
+	return nil
+}
+
+func (l *few) Scores(i int) device.Scores {
+	l.logits[0], l.ids[0] = float32(l.wanted[i])/2, l.wanted[i]
+	return device.Scores{Logits: l.logits[:], IDs: l.ids[:], Log: float64(l.wanted[i])}
+}
+
+func TestScoresOfEarlierPiecesAreSetAside(t *testing.T) {
+	r := New(Stage{Lanes: []device.Lane{&few{t: t}}, Plans: []*plan.Plan{{Options: plan.Options{Rows: 4}}}})
+	defer r.Close()
+	for range 2 {
+		if err := r.Run(&device.Batch{Tokens: []int32{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}, Outs: []int32{1, 2, 9}, Best: 1}); err != nil {
+			t.Fatal(err)
+		}
+		for i, id := range []int32{10, 20, 90} {
+			if s := r.Scores(i); len(s.IDs) != 1 || s.IDs[0] != id || s.Logits[0] != float32(id)/2 || s.Log != float64(id) {
+				t.Errorf("row %d: %+v, expected token %d", i, s, id)
+			}
 		}
 	}
 }

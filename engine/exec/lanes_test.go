@@ -135,7 +135,7 @@ func talk(t testing.TB, r *exec.Runner) (all [][]float32) {
 			t.Fatal(err)
 		}
 		for i := range b.Outs {
-			all = append(all, slices.Concat(r.Logits(i), r.Hidden(i)))
+			all = append(all, slices.Concat(r.Scores(i).Logits, r.Hidden(i)))
 		}
 	}
 	prompt := make([]int32, 20)

@@ -1,6 +1,8 @@
 package exec
 
 import (
+	"slices"
+
 	"ingot/engine/device"
 	"ingot/engine/graph"
 )
@@ -12,8 +14,10 @@ type piece struct{ batch device.Batch }
 
 // out is a wanted row of the batch: a row of the last piece's results, or what was set aside of an earlier one.
 type out struct {
-	row            int
-	logits, hidden []float32
+	row    int
+	aside  bool
+	scores device.Scores
+	hidden []float32
 }
 
 // cut divides a batch into pieces of up to that many rows, in order. A sequence that is cut goes on where it was: its cells
@@ -25,7 +29,7 @@ func cut(pieces []piece, b *device.Batch, rows int) []piece {
 	outs := b.Outs
 	for from := 0; from < len(b.Tokens); from += rows {
 		to := min(from+rows, len(b.Tokens))
-		p := device.Batch{Tokens: b.Tokens[from:to]}
+		p := device.Batch{Tokens: b.Tokens[from:to], Best: b.Best}
 		for len(outs) > 0 && int(outs[0]) < to {
 			p.Outs = append(p.Outs, outs[0]-int32(from))
 			outs = outs[1:]
@@ -68,6 +72,8 @@ func (s *stash) copy(v []float32) []float32 {
 // keep sets a piece's results aside.
 func (r *Runner) keep(p *piece) {
 	for i := range p.batch.Outs {
-		r.outs = append(r.outs, out{logits: r.stashed.copy(r.head().Logits(i)), hidden: r.stashed.copy(r.head().Hidden(i))})
+		s := r.head().Scores(i)
+		s.Logits, s.IDs = r.stashed.copy(s.Logits), slices.Clone(s.IDs)
+		r.outs = append(r.outs, out{aside: true, scores: s, hidden: r.stashed.copy(r.head().Hidden(i))})
 	}
 }

@@ -31,6 +31,27 @@ func Logprobs(logits []float32, chosen int32, n int) (float32, []IDLogprob) {
 	return lp, top
 }
 
+// LogprobsOf is Logprobs where only a row's largest logits are at hand, n of them or more and the chosen one's: best first, equal
+// ones by id, with the tokens they are of. log is the natural log of the sum of exp(logit - largest) over the whole row.
+func LogprobsOf(logits []float32, ids []int32, log float64, chosen int32, n int) (float32, []IDLogprob) {
+	if len(logits) == 0 {
+		return negInf, nil
+	}
+	norm := norm{logits[0], log}
+	lp := negInf
+	var top []IDLogprob
+	for i, l := range logits {
+		v := norm.logprob(l)
+		if ids[i] == chosen {
+			lp = v
+		}
+		if i < n && v > negInf {
+			top = append(top, IDLogprob{ids[i], v})
+		}
+	}
+	return lp, top
+}
+
 // norm turns logits into log probabilities.
 type norm struct {
 	top float32

@@ -72,16 +72,23 @@ func (s *Sampler) Next(logits []float32) int32 {
 		s.past.apply(logits, &s.p)
 	}
 	best := argmax(logits)
-	if s.p.Temperature <= 0 || best < 0 {
-		return best
+	if best < 0 {
+		return -1
 	}
 	top := logits[best]
-	u := float64(s.pcg.Uint64()>>11) / (1 << 53) // in [0, 1)
-	if math.IsInf(float64(top), 1) {
-		return best
+	return s.choose(cand{top, best}, func() []cand { return s.largest(logits, top) })
+}
+
+// choose takes the best where nothing is to be drawn, otherwise one of the candidates that top-k leaves, of which best is the best.
+func (s *Sampler) choose(best cand, candidates func() []cand) int32 {
+	if s.p.Temperature <= 0 {
+		return best.id
 	}
-	cands := s.candidates(logits, top)
-	return s.draw(cands, top, u)
+	u := float64(s.pcg.Uint64()>>11) / (1 << 53) // in [0, 1)
+	if math.IsInf(float64(best.logit), 1) {
+		return best.id
+	}
+	return s.draw(s.probable(candidates(), best.logit), best.logit, u)
 }
 
 // argmax returns the lowest id with the highest logit; -1 where none is above -Inf.
@@ -95,8 +102,8 @@ func argmax(logits []float32) int32 {
 	return at
 }
 
-// candidates returns what top-k, top-p and min-p leave; never nothing, top is the highest logit.
-func (s *Sampler) candidates(logits []float32, top float32) []cand {
+// largest returns what top-k leaves; top is the highest logit.
+func (s *Sampler) largest(logits []float32, top float32) []cand {
 	switch k := s.p.TopK; {
 	case k > 0 && k <= heapMost && k < len(logits):
 		s.cands = largest(s.cands[:0], logits, k)
@@ -106,7 +113,11 @@ func (s *Sampler) candidates(logits []float32, top float32) []cand {
 			s.cands = s.cut(s.cands, nil, top, float64(k))
 		}
 	}
-	cands := s.cands
+	return s.cands
+}
+
+// probable returns what top-p and min-p leave of candidates; never nothing, top is the highest logit.
+func (s *Sampler) probable(cands []cand, top float32) []cand {
 	if p := s.p.TopP; p > 0 && p < 1 {
 		cands = s.nucleus(cands, top, float64(p))
 	}

@@ -34,6 +34,8 @@ type lane struct {
 	mu      sync.Mutex
 	batches []device.Batch
 	logits  [][]float32
+	best    int // as a card that gives no more than so many of the best; 0: whole rows
+	taken   int // of the last batch: how many of the best were enough
 	fail    func(*device.Batch) error
 	enter   chan struct{} // not nil: told when a run begins, which then waits for leave
 	leave   chan struct{}
@@ -64,7 +66,7 @@ func (l *lane) Run(b *device.Batch) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.batches = append(l.batches, device.Batch{Tokens: slices.Clone(b.Tokens), Outs: slices.Clone(b.Outs), Seqs: slices.Clone(b.Seqs)})
+	l.batches = append(l.batches, device.Batch{Tokens: slices.Clone(b.Tokens), Outs: slices.Clone(b.Outs), Seqs: slices.Clone(b.Seqs), Best: b.Best})
 	if l.fail != nil {
 		if err := l.fail(b); err != nil {
 			return err
@@ -73,7 +75,10 @@ func (l *lane) Run(b *device.Batch) error {
 	if len(b.Tokens) == 0 || len(b.Tokens) > l.rows || len(b.Outs) > l.outs {
 		return fmt.Errorf("batch of %d rows and %d outputs, %d and %d fit", len(b.Tokens), len(b.Outs), l.rows, l.outs)
 	}
-	l.logits = l.logits[:0]
+	l.logits, l.taken = l.logits[:0], 0
+	if b.Best <= l.best {
+		l.taken = b.Best
+	}
 	outs, next, slots := b.Outs, int32(0), map[int32]bool{}
 	for _, s := range b.Seqs {
 		if s.Row0 != next || s.Rows < 1 || slots[s.Slot] {
@@ -104,7 +109,20 @@ func (l *lane) Run(b *device.Batch) error {
 	return nil
 }
 
-func (l *lane) Logits(i int) []float32             { return l.logits[i] }
+// Scores gives the best where the batch could do with them: the wanted token, then others by id.
+func (l *lane) Scores(i int) device.Scores {
+	if l.taken == 0 {
+		return device.Scores{Logits: l.logits[i]}
+	}
+	s := device.Scores{Logits: []float32{1}, IDs: []int32{int32(slices.Index(l.logits[i], 1))}}
+	for id := int32(0); len(s.IDs) < l.taken; id++ {
+		if id != s.IDs[0] {
+			s.Logits, s.IDs = append(s.Logits, 0), append(s.IDs, id)
+		}
+	}
+	return s
+}
+
 func (l *lane) Hidden(int) []float32               { return nil }
 func (l *lane) Value(plan.Loc, int) []float32      { return nil }
 func (l *lane) Indices(plan.Loc, int) []int32      { return nil }
@@ -164,9 +182,15 @@ func newScript(t *testing.T, prompt []int32, steps int, keep ...int) *script {
 	return s
 }
 
-func (s *script) next(logits []float32) (int32, bool) {
+func (s *script) next(scores device.Scores) (int32, bool) {
 	want := follows(slices.Concat(s.Prompt, s.written))
-	got := int32(slices.Index(logits, 1))
+	got := int32(slices.Index(scores.Logits, 1))
+	if scores.IDs != nil {
+		got = scores.IDs[got]
+		if s.Best == 0 || s.Best > len(scores.IDs) {
+			s.t.Errorf("%d of the best logits, where %d were wanted", len(scores.IDs), s.Best)
+		}
+	}
 	if got != want {
 		s.t.Errorf("prompt of %d tokens, %d written: the model says %d, expected %d", len(s.Prompt), len(s.written), got, want)
 	}

@@ -31,8 +31,10 @@ type Job struct {
 	Keep []int
 	// Progress is called as the prompt is read: cached tokens were still held, read are in the cache now.
 	Progress func(cached, read int)
+	// Best is how many of the largest logits Next can do with, 0: it needs all. It may be given all or more of the best nevertheless.
+	Best int
 	// Next picks the token that follows from the logits, which it may change; ok is false to end the sequence.
-	Next func(logits []float32) (token int32, ok bool)
+	Next func(device.Scores) (token int32, ok bool)
 	// Done is called once, after the last Next: err is nil when Next ended the sequence, cache.ErrFull when the context
 	// did. Prompt and answer together never exceed the context.
 	Done func(Stats, error)

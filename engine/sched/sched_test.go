@@ -199,7 +199,7 @@ func TestPanickingCallbacks(t *testing.T) {
 	}
 	s := l.startWith(t, o)
 	j := newScript(t, tokens(10, 1), 5)
-	j.Job.Next = func([]float32) (int32, bool) { panic("in the processor") }
+	j.Job.Next = func(device.Scores) (int32, bool) { panic("in the processor") }
 	if err := j.submit(s).end(); err == nil || !strings.Contains(err.Error(), "in the processor") {
 		t.Error(err)
 	}

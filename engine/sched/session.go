@@ -113,10 +113,10 @@ func (s *Scheduler) fed(p *part, err error) {
 			switch {
 			case p.all:
 				for i := range p.tokens {
-					f.sink(s.run.Logits(p.logits + i))
+					f.sink(s.run.Scores(p.logits + i).Logits)
 				}
 			case p.last:
-				f.sink(s.run.Logits(p.logits))
+				f.sink(s.run.Scores(p.logits).Logits)
 			}
 		})
 	}

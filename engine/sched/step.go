@@ -151,6 +151,21 @@ func (s *Scheduler) fill(parts []part) {
 			}
 		}
 	}
+	b.Best = bestOf(parts)
+}
+
+// bestOf is how many of the largest logits are enough for all that want any; 0: somebody wants whole rows, or nobody any.
+func bestOf(parts []part) (most int) {
+	for i := range parts {
+		switch p := &parts[i]; {
+		case !p.all && !p.last:
+		case p.job == nil || p.job.Best < 1:
+			return 0
+		default:
+			most = max(most, p.job.Best)
+		}
+	}
+	return most
 }
 
 // advance records a job's rows and, where its prompt is read, lets it pick the next token.
@@ -176,7 +191,7 @@ func (s *Scheduler) advance(p *part) {
 		j.slot.Snapshot(cache.OnTheWay)
 	}
 	var ok bool
-	if err := guarded(func() { j.picked[0], ok = j.Next(s.run.Logits(p.logits)) }); err != nil {
+	if err := guarded(func() { j.picked[0], ok = j.Next(s.run.Scores(p.logits)) }); err != nil {
 		s.finish(j, err)
 		return
 	}

@@ -161,3 +161,46 @@ func TestMarks(t *testing.T) {
 		}
 	}
 }
+
+// As many of the best logits are asked for as some job of the batch needs, and all where somebody needs whole rows; what a job gets
+// serves it either way.
+func TestBatchesSayHowManyLogitsAreEnough(t *testing.T) {
+	for _, most := range []int{0, 4, 100} { // of the best that the card gives
+		l := newLane(4, 200, 0, 32, 8)
+		l.best = most
+		s := l.still(t)
+		job := func(n, best, steps int) {
+			j := newScript(t, tokens(n, int32(n)), steps)
+			j.Best = best
+			j.place(s)
+		}
+		job(5, 1, 3)
+		job(7, 9, 2)
+		bests := func() (all []int) {
+			from := len(l.batches)
+			turns(s, l, 1)
+			for _, b := range l.batches[from:] {
+				all = append(all, b.Best)
+			}
+			return all
+		}
+		want := func(n int) {
+			t.Helper()
+			if got := bests(); !slices.Equal(got, []int{n}) {
+				t.Errorf("batches say that %v are enough, expected %d", got, n)
+			}
+		}
+		want(9) // both read and pick their first tokens
+		job(40, 0, 2)
+		want(9) // the third reads a part and wants none yet
+		want(0) // it wants all, the first still writes
+		job(3, 2, 9)
+		want(0)
+		want(2)
+		slot, _ := s.pool.Take()
+		s.feeds = append(s.feeds, &feed{slot: slot, tokens: []int32{1}, sink: func([]float32) {}, err: make(chan error, 1)})
+		want(0)
+		s.feeds = append(s.feeds, &feed{slot: slot, tokens: []int32{1}, err: make(chan error, 1)})
+		want(2) // a feed without a sink wants none
+	}
+}

@@ -9,7 +9,7 @@ struct seq {
 };
 
 struct batch {
-	int rows, outs, seqs, reserved;
+	int rows, outs, seqs, best; // best: how many of the largest logits of each wanted row are taken
 	const int *token, *pos; // [rows]
 	const int *out;         // [outs], ascending
 	const struct seq *seqs_at;     // [seqs], ascending row0, covering all rows

@@ -114,17 +114,17 @@ struct combine_args {
 	int cols, used;
 };
 
-// The k best of each row of x (rows of the wanted logits), best first, ties to the lower index, and log(sum(exp(x))).
-// parts: [outs][groups][k] pairs of a value and its index, then [outs][groups] pairs of a maximum and a sum.
+enum { TOP_K_GROUPS = 64 }; // most stretches of a row
+
+// The batch's `best` largest of each row of x (rows of the wanted logits). dst: for each row log(sum(exp(x - max(x)))), then pairs of a
+// value and its index, best first, ties to the lower index, ended by -1 where there are fewer. No gaps.
+// parts: [outs][groups][best] pairs of a value and its index; from [outs][groups][k] pairs on, [outs][groups] pairs of a maximum and a sum.
 struct top_k_args {
 	const struct batch *batch;
 	const float *x;
-	float *parts;
-	float *values; // [outs][k]
-	int *ids;      // [outs][k]
-	float *lse;    // [outs]
+	float *parts, *dst;
 	i64 stride;
-	int cols, k, groups, outs; // outs: most rows, which parts has room for
+	int cols, k, groups, outs; // k, outs: the most that parts has room for
 };
 
 #endif

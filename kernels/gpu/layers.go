@@ -183,26 +183,36 @@ func (a CombineArgs) Launch(_ Card, rows int) (Launch, error) {
 	return columns(Module{File: "rows.gpu"}, "combine", a.Cols, rows, 1, &a)
 }
 
-// TopKArgs mirror top_k_args: the K best logits of each wanted row with their indices, best first, ties to the lower index
-// (index -1 where there are no more numbers), and log(sum(exp(row))). Parts holds TopKParts floats; Groups and Outs are
-// chosen by Launch.
+// TopKArgs mirror top_k_args: the best logits of each wanted row with their indices, as many as the batch says and up to K, and the
+// row's log(sum(exp(x - max(x)))). Parts holds TopKParts floats, Dst TopKResult; Groups and Outs are chosen by Launch.
 type TopKArgs struct {
-	Batch, X, Parts, Values, IDs, LSE Ptr
-	Stride                            int64
-	Cols, K, Groups, Outs             int32
+	Batch, X, Parts, Dst  Ptr
+	Stride                int64
+	Cols, K, Groups, Outs int32
 }
+
+// What a row has at most for TopKArgs, and what is taken of it.
+const (
+	MaxTopK    = 128
+	MaxTopCols = topKGroupsMost * 8192
+)
+
+const topKGroupsMost = 64 // TOP_K_GROUPS
 
 // TopKParts is the floats of Parts for so many rows at most.
 func TopKParts(outs, cols, k int) int { return outs * topKGroups(cols) * 2 * (k + 1) }
 
+// TopKResult is the floats of Dst for so many rows.
+func TopKResult(outs, k int) int { return outs * (1 + 2*k) }
+
 // topKGroups is the stretches of a row, of 4096 values where that is enough.
-func topKGroups(cols int) int { return min(64, over(cols, 4096)) }
+func topKGroups(cols int) int { return min(topKGroupsMost, over(cols, 4096)) }
 
 // Launch returns the two kernels, one after the other, for up to so many rows.
 func (a TopKArgs) Launch(_ Card, outs int) ([]Launch, error) {
 	m := Module{File: "top_k.gpu"}
 	a.Groups, a.Outs = int32(topKGroups(int(a.Cols))), int32(outs)
-	if most := 32 * m.Threads(); a.K < 1 || a.K > a.Cols || int(a.K*a.Groups) > most || over(int(a.Cols), int(a.Groups)) > most {
+	if a.K < 1 || a.K > MaxTopK || a.Cols < 1 || a.Cols > MaxTopCols {
 		return nil, fmt.Errorf("the %d best of %d values", a.K, a.Cols)
 	}
 	parts, best := launch(m, "top_k_parts", int(a.Groups), outs, 1, &a), launch(m, "top_k", outs, 1, 1, &a)

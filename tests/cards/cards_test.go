@@ -168,7 +168,7 @@ func conversation(r *exec.Runner) ([]float32, error) {
 			return all, err
 		}
 		for i := range b.Outs {
-			all = append(all, r.Logits(i)...)
+			all = append(all, r.Scores(i).Logits...)
 		}
 	}
 	return all, nil
