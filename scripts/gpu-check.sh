@@ -7,7 +7,8 @@
 #
 # In order: the cards that are seen; every kernel against its plain meaning; tiny models of every architecture against the processor, on one
 # lane and on several that share the card; decode and prefill of a model of Qwen3.5-4B's shape with random weights, Q4_K_M and Q8_0, in tokens a
-# second and as shares of the card's bandwidth and bf16 peak (GPU_BANDWIDTH in GB/s and GPU_TFLOPS, known for common cards).
+# second and as shares of the card's bandwidth and bf16 peak (GPU_BANDWIDTH in GB/s and GPU_TFLOPS, known for common cards). Prompts are multiplied
+# by int8 units, whose peak is twice that or more, with scales in f32 between (RATIONALE.md).
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -120,7 +120,7 @@ func (c *Simt) Plan() plan.Card {
 
 // info is what launches depend on.
 func (c *Simt) info() gpu.Card {
-	return gpu.Card{Wave: c.props.Wave, Units: max(c.props.Units, 1), MMA: strings.HasPrefix(c.props.Arch, "sm_")}
+	return gpu.Card{Wave: c.props.Wave, Units: max(c.props.Units, 1), MMA: gpu.HasMMA(c.props.Arch)}
 }
 
 // load makes the lanes of a stage, each on a thread of its own: uploads overlap.

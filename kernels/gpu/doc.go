@@ -44,7 +44,12 @@
 //	atomic_add_u32(p, v)         relaxed; what was there
 //	load_acquire(p) store_release(p, v) fence() spin()   memory that other cards see; spin() goes into a loop that waits
 //	HAS_MMA                      defined where there are matrix units:
-//	mma_bf16(d, a, b)            d[4] += a[4] b[2], 16x8 from 16x16 and 16x8; mma_s8 the same with 32 deep, in PTX's fragments
+//	mma_bf16(d, a, b)            d[4] += a[4] b[2], 16x8 from 16x16 and 16x8, in PTX's fragments; all lanes of the wave call together
+//	mma_s8(d, a, b)              the same of signed bytes, 32 deep; mma_s8_16(d, a, b): 16 deep, a[2] and one word b
+//	bf16_pair(x, y)              two bf16 in a word, x in the low half
+//
+// Kernels that need matrix units are in files of their own, *_mma*.gpu, which are not compiled for HIP: launches choose them where Card says
+// MMA. Those of packed weights give the same bits as the kernels without, those of F16 and BF16 weights differ in the last.
 //
 // # Rules
 //

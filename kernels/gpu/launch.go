@@ -2,6 +2,8 @@ package gpu
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -12,7 +14,14 @@ type Ptr uint64
 type Card struct {
 	Wave  int  // lanes of a wave: 64 or 32
 	Units int  // compute units, multiprocessors
-	MMA   bool // the dialect has HAS_MMA for it
+	MMA   bool // it has matrix units that the kernels use (HasMMA)
+}
+
+// HasMMA tells whether the dialect has HAS_MMA for an architecture such as sm_90: NVIDIA's from compute capability 8.0 on.
+func HasMMA(arch string) bool {
+	number, ok := strings.CutPrefix(arch, "sm_")
+	n, err := strconv.Atoi(number)
+	return ok && err == nil && n >= 80
 }
 
 // Launch is one kernel call.

@@ -94,7 +94,7 @@ func TestArgsHaveTheLayoutOfTheHeaders(t *testing.T) {
 // Every module's text is whole: what it includes is in it, and nothing is left to include.
 func TestSourceIsWhole(t *testing.T) {
 	for _, d := range []string{"hip", "cuda"} {
-		for _, m := range Modules() {
+		for _, m := range Modules(d) {
 			text, err := Source(d, m)
 			if err != nil {
 				t.Fatal(err)

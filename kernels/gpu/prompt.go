@@ -11,10 +11,16 @@ const Narrow = 8
 // A shape is the 16*m weight rows and 16*n vectors of a tile of the kernels for prompts.
 type tileShape struct{ m, n int }
 
-// tileShapes are those that lib/tile.h is compiled for. What is loaded of packed blocks takes more registers, which leaves
+// tileShapes are those that lib/tile.h is compiled for, or lib/tile_mma.h. What is loaded of packed blocks takes more registers, which leaves
 // room for smaller tiles only.
-func tileShapes(weight string) []tileShape {
-	if strings.HasSuffix(weight, "_blocks") {
+func tileShapes(weight string, mma bool) []tileShape {
+	blocks := strings.HasSuffix(weight, "_blocks")
+	switch {
+	case mma && blocks:
+		return []tileShape{{8, 4}, {8, 2}}
+	case mma:
+		return []tileShape{{8, 8}, {8, 4}, {8, 2}, {4, 4}}
+	case blocks:
 		return []tileShape{{4, 4}, {4, 2}}
 	}
 	return []tileShape{{8, 4}, {8, 2}, {4, 4}, {4, 2}}
@@ -27,7 +33,7 @@ func (s tileShape) String() string { return fmt.Sprintf("%dx%d", s.m, s.n) }
 func tileFor(c Card, weight string, m, groups, vectors int) tileShape {
 	var best tileShape
 	least := 0
-	for _, s := range tileShapes(weight) {
+	for _, s := range tileShapes(weight, c.MMA) {
 		blocks := over(m, 16*s.m) * groups * over(vectors, 16*s.n)
 		if cost := over(blocks, 2*max(c.Units, 1)) * (s.m*s.n + 2*(s.m+s.n)); least == 0 || cost < least {
 			best, least = s, cost
@@ -36,12 +42,17 @@ func tileFor(c Card, weight string, m, groups, vectors int) tileShape {
 	return best
 }
 
-// promptModule is the module of a kernel for prompts with tiles of a shape.
-func promptModule(family string, t Type, weight string, s tileShape) Module {
-	if t.plain() {
-		return Module{File: "product_plain.gpu", Weight: weight}
+// promptModule is the module of a kernel for prompts with tiles of a shape, and its entry point.
+func promptModule(c Card, family string, t Type, weight string, s tileShape) (Module, string) {
+	mma := ""
+	if c.MMA && t != F32 { // in F32 matrix units would round
+		mma = "_mma"
 	}
-	return Module{File: family + ".gpu", Weight: weight, Defines: s.defines()}
+	entry := fmt.Sprintf("%s%s_%s_%v", family, mma, weight, s)
+	if t.plain() {
+		return Module{File: "product" + mma + "_plain.gpu", Weight: weight}, entry
+	}
+	return Module{File: family + mma + ".gpu", Weight: weight, Defines: s.defines()}, entry
 }
 
 func (s tileShape) defines() string { return fmt.Sprintf("TM=%d TN=%d", s.m, s.n) }
@@ -52,8 +63,8 @@ func (a Matmul) prompt(c Card, weight string, vectors int) (Launch, error) {
 	if !a.Type.plain() {
 		s = tileFor(c, weight, int(a.M), 1, vectors)
 	}
-	l := launch(promptModule("product", a.Type, weight, s), fmt.Sprintf("product_%s_%v", weight, s), over(int(a.M), 16*s.m), over(vectors, 16*s.n), 1,
-		&a.MatmulArgs)
+	m, entry := promptModule(c, "product", a.Type, weight, s)
+	l := launch(m, entry, over(int(a.M), 16*s.m), over(vectors, 16*s.n), 1, &a.MatmulArgs)
 	return l, l.fits()
 }
 
@@ -93,7 +104,7 @@ func (a Experts) prompt(c Card, weight string, rows int) ([]Launch, error) {
 	if err := order.fits(); err != nil {
 		return nil, err
 	}
-	m, entry := promptModule("experts", a.Type, weight, s), fmt.Sprintf("experts_%s_%v", weight, s)
+	m, entry := promptModule(c, "experts", a.Type, weight, s)
 	list, err := inTurn(a.W, a.Up, func(w, up Ptr) (Launch, error) {
 		b := a.ExpertsArgs
 		b.W, b.Up = w, up

@@ -82,14 +82,17 @@ func include(b *strings.Builder, name string, seen map[string]bool) error {
 	return nil
 }
 
-// Modules lists every module there is: what a test compiles, and what a build may compile ahead.
-func Modules() []Module {
+// Modules lists every module there is for a dialect: what a test compiles, and what a build may compile ahead.
+func Modules(dialect string) []Module {
 	var all []Module
 	names, err := fs.Glob(files, "*.gpu")
 	if err != nil {
 		panic(err) // of the pattern
 	}
 	for _, name := range names {
+		if strings.Contains(name, "_mma") && dialect == "hip" {
+			continue
+		}
 		weights := []string{""}
 		if text, _ := fs.ReadFile(files, name); strings.Contains(string(text), "WEIGHT") {
 			weights = weightsOf(name)
@@ -107,7 +110,7 @@ func Modules() []Module {
 func weightsOf(file string) []string {
 	var names []string
 	for _, t := range slices.Sorted(maps.Keys(types)) {
-		if t.plain() != strings.Contains(file, "plain") {
+		if t.plain() != strings.Contains(file, "plain") || t == F32 && strings.Contains(file, "_mma") {
 			continue
 		}
 		for _, repacked := range []bool{false, true} {
@@ -136,9 +139,9 @@ func definesOf(file, weight string) []string {
 		return all
 	case "experts_vec.gpu":
 		return []string{"VECTORS=1", "VECTORS=2"}
-	case "product.gpu", "experts.gpu":
+	case "product.gpu", "experts.gpu", "product_mma.gpu", "experts_mma.gpu":
 		var all []string
-		for _, s := range tileShapes(weight) {
+		for _, s := range tileShapes(weight, strings.Contains(file, "_mma")) {
 			all = append(all, s.defines())
 		}
 		return all

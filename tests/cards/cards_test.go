@@ -247,7 +247,7 @@ func TestOneCard(t *testing.T) {
 		}
 		for _, name := range names {
 			t.Run(name+" on "+kind.arch, func(t *testing.T) { oneCard(t, kind.driver, kind.arch, name, tensor.Q8_0, 1e-2) })
-			if kind.arch == "gfx906:sramecc+:xnack-" {
+			if kind.arch == "gfx906:sramecc+:xnack-" || kind.arch == "sm_80" && (name == "llama" || realCard() != "") {
 				t.Run(name+" F16 on "+kind.arch, func(t *testing.T) { oneCard(t, kind.driver, kind.arch, name, tensor.F16, 2e-4) })
 			}
 		}

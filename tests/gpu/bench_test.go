@@ -38,7 +38,7 @@ type loaded struct {
 }
 
 func newLoaded(c *card) *loaded {
-	return &loaded{c, gpu.Card{Wave: c.props.Wave, Units: c.props.Units}, map[gpu.Module]driver.Module{}}
+	return &loaded{c, gpu.Card{Wave: c.props.Wave, Units: c.props.Units, MMA: gpu.HasMMA(c.props.Arch)}, map[gpu.Module]driver.Module{}}
 }
 
 // function compiles and loads a launch's module, once a card.

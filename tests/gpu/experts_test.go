@@ -152,6 +152,12 @@ func TestExpertsOfFewRows(t *testing.T) {
 
 func TestExpertsOfPrompts(t *testing.T) {
 	for _, s := range shapes() {
-		t.Run(s.String(), func(t *testing.T) { s.on(t, 3, 150, func(b *bench) { b.experts(s) }) })
+		t.Run(s.String(), func(t *testing.T) {
+			s.on(t, 3, 150, func(b *bench) { b.experts(s) })
+			switch s.typ { // TestProductsOfPrompts has all of them
+			case cpu.Q4_K, cpu.Q6_K, cpu.MXFP4, cpu.F16, cpu.BF16:
+				s.onArch(t, archs[2], 2, 150, func(b *bench) { b.experts(s) })
+			}
+		})
 	}
 }

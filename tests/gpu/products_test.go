@@ -1,6 +1,7 @@
 package gpu
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -230,17 +231,19 @@ func batchOf(n int) func(*rand.Rand) *cpu.Batch { return randomBatch(max(1, n/3)
 // on runs random cases of a shape on emulated cards: of each wave for some types, of the widest for the others, whose kernels differ
 // in how a chunk is unpacked.
 func (s shape) on(t *testing.T, rounds, rows int, f func(b *bench)) {
-	for _, arch := range archs {
-		if arch != archs[0] && s.typ != cpu.Q4_K && s.typ != cpu.Q6_K && s.typ != cpu.F16 {
-			continue
-		}
-		t.Run(arch, func(t *testing.T) {
-			c := newLoaded(open(t, arch))
-			for i := range rounds {
-				t.Run(fmt.Sprint(i), func(t *testing.T) { f(newBench(t, c, i, batchOf(rows))) })
-			}
-		})
+	s.onArch(t, archs[0], rounds, rows, f)
+	if s.typ == cpu.Q4_K || s.typ == cpu.Q6_K || s.typ == cpu.F16 {
+		s.onArch(t, archs[1], rounds, rows, f)
 	}
+}
+
+func (s shape) onArch(t *testing.T, arch string, rounds, rows int, f func(b *bench)) {
+	t.Run(arch, func(t *testing.T) {
+		c := newLoaded(open(t, arch))
+		for i := range rounds {
+			t.Run(fmt.Sprint(i), func(t *testing.T) { f(newBench(t, c, i, batchOf(rows))) })
+		}
+	})
 }
 
 func TestProductsOfFewRows(t *testing.T) {
@@ -251,6 +254,51 @@ func TestProductsOfFewRows(t *testing.T) {
 
 func TestProductsOfPrompts(t *testing.T) {
 	for _, s := range shapes() {
-		t.Run(s.String(), func(t *testing.T) { s.on(t, 3, 200, func(b *bench) { b.product(s) }) })
+		t.Run(s.String(), func(t *testing.T) {
+			s.on(t, 3, 200, func(b *bench) { b.product(s) })
+			s.onArch(t, archs[2], 2, 200, func(b *bench) { b.product(s) })
+		})
+	}
+}
+
+// Matrix units give the bits of the dot instruction: whole numbers are summed exactly, and scaled in the same order.
+func TestMatrixUnitsGiveTheSameBits(t *testing.T) {
+	for _, s := range []shape{{cpu.Q4_K, true}, {cpu.Q2_K, false}} {
+		t.Run(s.String(), func(t *testing.T) {
+			c := newLoaded(open(t, archs[2]))
+			if !c.info.MMA {
+				t.Skip("the card has no matrix units")
+			}
+			const m, k, residual = 144, 768, 1
+			b := newBench(t, c, 1, batchOf(90))
+			n := b.batch.Rows()
+			x, w := b.floats(n*k, 1), b.matrix(s.typ, 1, m, k)
+			_, on, run := b.quantized(x, k, k, n, cpu.AllRows, 1, residual)
+			b.start()
+			run()
+			at := gpu.Ptr(b.place(b.ptr(w)))
+			if s.repacked {
+				at = b.repacked(at, s.typ, 1, m, k)
+			}
+			var got [2][]byte
+			var entries [2]string
+			for i, mma := range []bool{false, true} {
+				card := c.info
+				card.MMA = mma
+				p := gpu.Matmul{Type: gpu.Type(s.typ), Repacked: s.repacked, MatmulArgs: gpu.MatmulArgs{Batch: b.on, W: at, X: on, Dst: c.alloc(t, 4*n*m), DStride: m, M: m, K: k,
+					Residual: residual}}
+				l, err := p.Launch(card, n)
+				must(t, err)
+				c.run(t, l...)
+				entries[i], got[i] = l[0].Entry, make([]byte, 4*n*m)
+				c.download(t, p.Dst, got[i])
+			}
+			if entries[0] == entries[1] {
+				t.Fatalf("both are %s", entries[0])
+			}
+			if !bytes.Equal(got[0], got[1]) {
+				t.Errorf("%s and %s give different bits", entries[0], entries[1])
+			}
+		})
 	}
 }

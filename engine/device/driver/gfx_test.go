@@ -42,7 +42,7 @@ func TestGfxCompiler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	modules := gpu.Modules()
+	modules := gpu.Modules("hip")
 	start := time.Now()
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
 		if arch == gfxArchs[0] && time.Since(start) > gfxPatience && os.Getenv("INGOT_GFX_ALL") == "" {
@@ -74,7 +74,7 @@ func imagePath(dir string, i int) string { return filepath.Join(dir, fmt.Sprintf
 func chosen(arch string) []int {
 	var numbers, others []int
 	seen := map[string]bool{}
-	for i, m := range gpu.Modules() {
+	for i, m := range gpu.Modules("hip") {
 		if !seen[m.File] {
 			numbers = append(numbers, i)
 		} else if arch == gfxArchs[0] || os.Getenv("INGOT_GFX_ALL") != "" {
@@ -132,7 +132,7 @@ func TestGfx(t *testing.T) {
 	} else if _, err := hipCompiler(l); err != nil {
 		t.Skipf("kernels are not compiled for AMD's cards: %v", err)
 	}
-	modules := gpu.Modules()
+	modules := gpu.Modules("hip")
 	for _, arch := range gfxArchs {
 		if arch != gfxArchs[0] && testing.Short() {
 			continue

@@ -153,38 +153,58 @@ DEVICE void spin(void) { fake_pause(); }
 
 #if ARCH_MMA
 #define HAS_MMA 1
-// d += a b for one wave of 32: a is 16 x 16 and b 16 x 8 of bf16, d 16 x 8 of f32, in the fragments of PTX's mma.m16n8k16: with g = lane/4 and
-// t = lane%4, a[0..3] hold row g, row g+8, row g, row g+8 at columns 2t, 2t, 2t+8, 2t+8 (two each); b[0..1] rows 2t, 2t+8 (two
-// each) of column g; d[0..3] row g columns 2t, 2t+1, row g+8 the same.
-DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-	u32 mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-	const char *all = fake_exchange(mine, sizeof mine);
+// A multiply of one wave of 32, in PTX's fragments: lane 4g+t has in a[0], a[1] word t of the first half of a's rows g and g+8, in a[2], a[3] of the second
+// half, and in b[0], b[1] the same of b's column g; of the result rows g (v[0], v[1]) and g+8 at columns 2t and 2t+1. None of it is
+// memory of a card: nothing is checked.
+#define FAKE_UNCHECKED static __attribute__((no_sanitize("thread"), noinline))
+struct fake_words {
+	u32 a[4], b[2];
+};
+struct fake_lane_words : fake_words {
+	u32 gap[10]; // an exchange has 64 bytes a lane
+};
+template <class V> struct fake_four {
+	V v[4];
+};
+// The sum over the words of rows and columns of what `times` makes of two.
+template <class V> FAKE_UNCHECKED fake_four<V> fake_mma(fake_words mine, int halves, V (*times)(u32, u32)) {
+	const fake_lane_words *all = (const fake_lane_words *)fake_exchange(&mine, sizeof mine);
 	int g = lane_id() / 4, t = lane_id() % 4;
-	for (int i = 0; i < 4; i++) {
-		int row = g + i / 2 * 8, col = 2 * t + i % 2;
-		float sum = 0;
-		for (int k = 0; k < 16; k++) {
-			const u32 *from = (const u32 *)(all + 64 * (row % 8 * 4 + k % 8 / 2)), *to = (const u32 *)(all + 64 * (col * 4 + k % 8 / 2));
-			u32 x = from[row / 8 + k / 8 * 2] >> k % 2 * 16, y = to[4 + k / 8] >> k % 2 * 16;
-			sum += bf16_to_f32((u16)x) * bf16_to_f32((u16)y);
-		}
-		d[i] += sum;
-	}
+	fake_four<V> sum = {};
+	for (int i = 0; i < 4; i++)
+		for (int h = 0; h < halves; h++)
+			for (int w = 0; w < 4; w++)
+				sum.v[i] += times(all[4 * g + w].a[i / 2 + 2 * h], all[4 * (2 * t + i % 2) + w].b[h]);
+	return sum;
+}
+FAKE_UNCHECKED float fake_times_bf16(u32 x, u32 y) {
+	return bits_float(x << 16) * bits_float(y << 16) + bits_float(x & 0xffff0000) * bits_float(y & 0xffff0000);
+}
+FAKE_UNCHECKED int fake_times_s8(u32 x, u32 y) {
+	return (i8)x * (i8)y + (i8)(x >> 8) * (i8)(y >> 8) + (i8)(x >> 16) * (i8)(y >> 16) + (i8)(x >> 24) * (i8)(y >> 24);
+}
+template <class V> DEVICE void fake_put(V (&d)[4], fake_four<V> sum) {
+	for (int i = 0; i < 4; i++)
+		d[i] += sum.v[i];
 }
 
-// The same for mma.m16n8k32 of signed bytes: a[i] and b[i] hold four columns or rows from 4t (and 4t+16) on.
-DEVICE void mma_s8(int (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
-	u32 mine[6] = {a[0], a[1], a[2], a[3], b[0], b[1]};
-	const char *all = fake_exchange(mine, sizeof mine);
-	int g = lane_id() / 4, t = lane_id() % 4;
-	for (int i = 0; i < 4; i++) {
-		int row = g + i / 2 * 8, col = 2 * t + i % 2;
-		for (int k = 0; k < 32; k += 4) {
-			const u32 *from = (const u32 *)(all + 64 * (row % 8 * 4 + k % 16 / 4)), *to = (const u32 *)(all + 64 * (col * 4 + k % 16 / 4));
-			d[i] = dot4((int)from[row / 8 + k / 16 * 2], (int)to[4 + k / 16], d[i]);
-		}
-	}
+// d += a b: a is 16 x 16 and b 16 x 8 of bf16, d of f32 (mma.m16n8k16); 16 x 32 and 32 x 8 of signed bytes, d whole (mma.m16n8k32); half as
+// deep of bytes, a[0], a[1] and b alone (mma.m16n8k16).
+DEVICE void mma_bf16(float (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+	fake_words w = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+	fake_put(d, fake_mma(w, 2, fake_times_bf16));
 }
+DEVICE void mma_s8(int (&d)[4], const u32 (&a)[4], const u32 (&b)[2]) {
+	fake_words w = {{a[0], a[1], a[2], a[3]}, {b[0], b[1]}};
+	fake_put(d, fake_mma(w, 2, fake_times_s8));
+}
+DEVICE void mma_s8_16(int (&d)[4], const u32 (&a)[2], u32 b) {
+	fake_words w = {{a[0], a[1], 0, 0}, {b, 0}};
+	fake_put(d, fake_mma(w, 1, fake_times_s8));
+}
+
+// Two bf16: x in the low half of a word, y in the high.
+DEVICE u32 bf16_pair(float x, float y) { return f32_to_bf16(x) | (u32)f32_to_bf16(y) << 16; }
 #endif
 
 #endif

@@ -43,6 +43,12 @@ template <class T> DEVICE float chunk_dot(const int *q, const float *scale, cons
 	return x.d * chunk_scaled<T>(i0, dot16(q + 4, x.q1, 0), scale, min, x.s);
 }
 
+// Takes OFFSET from four bytes that are below 128.
+template <class T> DEVICE int less_offset(int q) {
+	const u32 top = 0x80808080u;
+	return T::OFFSET ? (int)((((u32)q | top) - T::OFFSET * 0x01010101u) ^ top) : q;
+}
+
 // The four words of 16 nibbles' low halves, then those of their high halves.
 DEVICE void nibbles(u32x4 v, int *q) {
 	const u32 low = 0x0f0f0f0f;

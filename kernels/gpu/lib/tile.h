@@ -22,12 +22,6 @@ template <class T, int RM, int RN> struct tile {
 	};
 };
 
-// Takes OFFSET from four bytes that are below 128.
-template <class T> DEVICE int less_offset(int q) {
-	const u32 top = 0x80808080u;
-	return T::OFFSET ? (int)((((u32)q | top) - T::OFFSET * 0x01010101u) ^ top) : q;
-}
-
 // A scale, and with T::MINS the minimum beside it; of activations, their sum times the scale.
 struct pair { float scale, min; };
 

@@ -43,6 +43,8 @@ static void *take(size_t n) {
 	return mprotect(p, size, PROT_READ | PROT_WRITE) ? nullptr : p;
 }
 
+bool in_space(uintptr_t p) { return space_end && p >= space_end - space_size && p < space_end; }
+
 static void drop(void *p, size_t n) {
 	size_t size = (n + page - 1) / page * page;
 	madvise(p, size, MADV_DONTNEED);
@@ -189,7 +191,7 @@ Card *owner(const void *p, size_t n, bool *known) {
 		if (within(c->blocks, p, n))
 			return c.get();
 	}
-	*known = (uintptr_t)p < space_end - space_size || (uintptr_t)p >= space_end; // of the program's own memory nothing is known
+	*known = !in_space((uintptr_t)p); // of the program's own memory nothing is known
 	if (!*known) {
 		std::lock_guard<std::mutex> g(host_m);
 		*known = within(host_blocks, p, n);

@@ -140,6 +140,7 @@ int release(Card *c, void *p);
 int host_allocate(void **p, size_t n);
 int host_release(void *p);
 Card *owner(const void *p, size_t n, bool *known);
+bool in_space(uintptr_t p); // whether memory of cards, or pinned, may lie there
 int copy(Card *c, Stream *s, void *to, const void *from, size_t n);
 int launch(Stream *s, Launch l);
 

@@ -94,7 +94,7 @@ int compile(Program *p, const std::vector<std::string> &options) {
 				arch = o.substr(strlen(name));
 	}
 	flags += " -DARCH_WAVE=" + std::to_string(arch.compare(0, 4, "gfx9") == 0 ? 64 : 32);
-	flags += arch.compare(0, 3, "gfx") == 0 ? " -DARCH_MMA=0" : " -DARCH_MMA=1";
+	flags += arch.compare(0, 3, "sm_") == 0 && atoi(arch.c_str() + 3) >= 80 ? " -DARCH_MMA=1" : " -DARCH_MMA=0";
 	if (config.check)
 		flags += " -fsanitize=thread --param=tsan-instrument-func-entry-exit=0";
 	std::string dialect = read(HOST_DIALECT);

@@ -64,6 +64,8 @@ struct Check {
 			return true;
 		if (p >= lds && p + n <= lds_end)
 			return true;
+		if (p >= 4096 && !in_space(p))
+			return false; // a fiber's stack, or what a shuffle gave
 		for (auto &r : ranges)
 			if (p >= r.first && p < r.second) {
 				range = r;
