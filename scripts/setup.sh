@@ -4,7 +4,7 @@
 #   scripts/setup.sh headless   Go and a C compiler
 #   scripts/setup.sh window     the same, and what Fyne's window links: X11 and GL
 #   scripts/setup.sh test       the same as window, what the tests of the window use: Xvfb, xdotool; and what those of the cards
-#                               use: a C++ compiler, AMD's driver with the compiler in it
+#                               use: a C++ compiler, AMD's driver with the compiler in it, clang for NVIDIA's PTX
 #   scripts/setup.sh arm64      the same as headless, and what tests arm64's kernels: a cross compiler, qemu-user
 #   scripts/setup.sh has WHAT   only looks: exit status 0 when headless or window could be built now
 #
@@ -50,6 +50,14 @@ has_hip() {
 		for lib in "$dir"/libamdhip64.so*; do
 			[ ! -e "$lib" ] || return 0
 		done
+	done
+	return 1
+}
+
+# A clang that makes PTX.
+has_ptx() {
+	for cc in clang clang-14 clang-15 clang-16 clang-19; do
+		! have $cc || ! $cc --print-targets 2>/dev/null | grep -q nvptx64 || return 0
 	done
 	return 1
 }
@@ -130,6 +138,7 @@ if [ "$what" = test ]; then
 	lacks=
 	have g++ || lacks="$lacks g++"
 	has_hip || lacks="$lacks libamdhip64-5"
+	has_ptx || lacks="$lacks clang"
 	# shellcheck disable=SC2086
 	[ -z "$lacks" ] || apt $lacks || say "the tests of the cards' kernels want these:$lacks"
 fi
