@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -303,12 +304,9 @@ func (p *planner) fitting(s plan.Spread) (*Topology, error) {
 
 // cardsFit tells whether all cards beside the processor have room.
 func (t *Topology) cardsFit() bool {
-	for i := range t.Stages {
-		for j := range t.Stages[i].Lanes {
-			l := &t.Stages[i].Lanes[j]
-			if l.Card != "cpu" && l.Total > l.Room() {
-				return false
-			}
+	for name, c := range t.taken() {
+		if name != "cpu" && c.Total > c.Room() {
+			return false
 		}
 	}
 	return true
@@ -329,29 +327,47 @@ func (p *planner) one(s plan.Spread) (*Topology, error) {
 	for i, st := range top.Stages {
 		stage := Stage{First: st.First, Last: st.Last, Layers: layersText(st.First, st.Last, p.layers), Pieces: pieces(&st, &p.use)}
 		for j, l := range st.Lanes {
-			card := p.cards.sheets[l.Card.Name]
 			lane := Lane{Card: l.Card.Name, Weights: l.Memory.Weights, Cache: l.Memory.Cache, State: l.Memory.State, Scratch: l.Memory.Scratch,
-				Total: got.Memory[i][j], Memory: card.Bytes()}
-			lane.Overhead = lane.Total - l.Memory.Total()
-			if lane.Card != "cpu" || len(s.Cards) == 1 && s.Cards[0].Name == "cpu" { // the processor's share beside cards is no card's
-				t.Fullest = max(t.Fullest, lane.Total)
+				Total: l.Memory.Total(), Memory: p.cards.sheets[l.Card.Name].Bytes()}
+			if _, before := t.taken()[lane.Card]; !before { // a driver takes its part once a card
+				lane.Overhead = got.Memory[i][j] - lane.Total
+				lane.Total = got.Memory[i][j]
 			}
 			if free, ok := p.cards.free[l.Card.Name]; ok {
 				lane.Free = &free
-			}
-			if over := lane.Total - lane.Room(); over > t.Lacks {
-				t.Lacks = over
-				has := fmt.Sprintf("%d MiB", lane.Memory>>20)
-				if lane.Free != nil {
-					has = fmt.Sprintf("%d MiB free of %d", lane.Room()>>20, lane.Memory>>20)
-				}
-				t.Problem = fmt.Sprintf("%s has %s and would need %d", lane.Card, has, lane.Total>>20)
 			}
 			stage.Lanes = append(stage.Lanes, lane)
 		}
 		t.Stages = append(t.Stages, stage)
 	}
+	taken := t.taken()
+	for _, name := range slices.Sorted(maps.Keys(taken)) {
+		c := taken[name]
+		if name != "cpu" || len(s.Cards) == 1 && s.Cards[0].Name == "cpu" { // the processor's share beside cards is no card's
+			t.Fullest = max(t.Fullest, c.Total)
+		}
+		if over := c.Total - c.Room(); over > t.Lacks {
+			t.Lacks = over
+			has := fmt.Sprintf("%d MiB", c.Memory>>20)
+			if c.Free != nil {
+				has = fmt.Sprintf("%d MiB free of %d", c.Room()>>20, c.Memory>>20)
+			}
+			t.Problem = fmt.Sprintf("%s has %s and would need %d", name, has, c.Total>>20)
+		}
+	}
 	return t, nil
+}
+
+// taken is what each card has of all stages together.
+func (t *Topology) taken() map[string]Lane {
+	all := map[string]Lane{}
+	for _, s := range t.Stages {
+		for _, l := range s.Lanes {
+			l.Total += all[l.Card].Total
+			all[l.Card] = l
+		}
+	}
+	return all
 }
 
 // pieces lists a stage's weights by name, in the order in which they are read.

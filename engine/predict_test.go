@@ -76,3 +76,27 @@ func TestPlanOfAHeader(t *testing.T) {
 		}
 	}
 }
+
+// A card that -ot gives many stages has room for all of them together, and its driver takes its part once.
+func TestPlanAddsUpTheStagesOfACard(t *testing.T) {
+	p, err := Plan("shape/models/Qwen3-14B.json", PlanOptions{Options: Options{Cards: []string{"2xMI50"}, Split: "none", Moves: []string{"ffn_down=MI50:1"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	top := p.Topologies[0]
+	total, drivers := map[string]int64{}, map[string]int{}
+	for _, s := range top.Stages {
+		for _, l := range s.Lanes {
+			total[l.Card] += l.Total
+			if l.Overhead > 0 {
+				drivers[l.Card]++
+			}
+		}
+	}
+	if len(top.Stages) < 80 || drivers["MI50:0"] != 1 || drivers["MI50:1"] != 1 {
+		t.Errorf("%d stages; cards with a driver's part: %v", len(top.Stages), drivers)
+	}
+	if top.Fullest != max(total["MI50:0"], total["MI50:1"]) || top.Fullest < p.Bytes/2 {
+		t.Errorf("the fullest card is said to have %d bytes; the cards have %v", top.Fullest, total)
+	}
+}

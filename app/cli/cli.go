@@ -108,7 +108,7 @@ func dispatch(ctx context.Context, env *Env, args []string) error {
 	name, rest := args[0], args[1:]
 	switch name {
 	case "help", "-h", "-help", "--help":
-		if len(rest) == 0 {
+		if len(rest) == 0 || rest[0] == "help" {
 			return usage(env.Stdout)
 		}
 		name, rest = rest[0], []string{"-h"}
@@ -141,6 +141,16 @@ func (o *output) Write(p []byte) (int, error) {
 func visible(s string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+}
+
+// harmless is visible for text of several lines.
+func harmless(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' {
 			return unicode.ReplacementChar
 		}
 		return r

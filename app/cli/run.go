@@ -105,12 +105,15 @@ func (c *conversation) talk(ctx context.Context) error {
 	i := c.e.Info()
 	fmt.Fprintf(c.env.Stderr, "%s (%s, %d tokens of context). Ctrl-C stops an answer, Ctrl-D ends.\n", i.Name, i.Quantization, i.Context)
 	in := bufio.NewReader(c.env.Stdin)
+	signal.Reset(os.Interrupt) // for others it ends the program
 	for {
 		fmt.Fprint(c.env.Stderr, "> ")
-		line, err := readLine(ctx, in)
-		if err != nil || ctx.Err() != nil {
+		waiting, stop := signal.NotifyContext(ctx, os.Interrupt)
+		line, err := readLine(waiting, in)
+		stop()
+		if err != nil {
 			fmt.Fprintln(c.env.Stderr)
-			if err == nil || errors.Is(err, io.EOF) {
+			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
@@ -118,7 +121,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		answering, stop := signal.NotifyContext(context.WithoutCancel(ctx), os.Interrupt)
+		answering, stop := signal.NotifyContext(ctx, os.Interrupt)
 		err = c.ask(answering, line)
 		stop()
 		if err != nil && !errors.Is(err, context.Canceled) {
@@ -158,7 +161,7 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 	if !c.e.Info().HasTemplate {
 		r.Prompt, r.Text = chat.Prompt{}, question
 	}
-	dim := isTerminal(c.env.Stderr)
+	dim, shown := isTerminal(c.env.Stderr), isTerminal(c.env.Stdout)
 	var text, thought strings.Builder
 	var result *engine.Result
 	var failed error
@@ -169,7 +172,7 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 		}
 		if ev.Reasoning != "" {
 			if dim {
-				fmt.Fprintf(c.env.Stderr, "\x1b[2m%s\x1b[0m", ev.Reasoning)
+				fmt.Fprintf(c.env.Stderr, "\x1b[2m%s\x1b[0m", harmless(ev.Reasoning))
 			}
 			thought.WriteString(ev.Reasoning)
 		}
@@ -178,7 +181,11 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 				fmt.Fprint(c.env.Stderr, "\n\n")
 			}
 			text.WriteString(ev.Text)
-			if _, err := io.WriteString(c.env.Stdout, ev.Text); err != nil {
+			out := ev.Text
+			if shown {
+				out = harmless(out)
+			}
+			if _, err := io.WriteString(c.env.Stdout, out); err != nil {
 				return err
 			}
 		}
@@ -211,6 +218,9 @@ func reasoningOf(word string) chat.Reasoning {
 
 // isTerminal tells whether a stream is a person's terminal.
 func isTerminal(stream any) bool {
+	if o, ok := stream.(*output); ok {
+		stream = o.w
+	}
 	f, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
