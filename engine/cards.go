@@ -62,6 +62,11 @@ func deal(o *Options, host *device.CPU) (*deck, error) {
 	for i, n := range graphics {
 		d.cards[n] = opened[i]
 	}
+	for _, m := range moves {
+		if _, part := cpuPart(m.card); part && !slices.Contains(names, m.card) {
+			return nil, fmt.Errorf("%w: Options.Moves names %q, which is none of the cards %s", ErrBadRequest, m.card, strings.Join(names, ", "))
+		}
+	}
 	for i, n := range names {
 		if slices.Contains(names[:i], n) {
 			return nil, fmt.Errorf("%w: the card %q is named twice; parts of a processor are cpu:0, cpu:1 and so on", ErrBadRequest, n)
@@ -144,11 +149,11 @@ func (o *Options) moves() (all []move, err error) {
 	for _, text := range o.Moves {
 		at := strings.LastIndex(text, "=")
 		if at < 1 || at == len(text)-1 {
-			return nil, fmt.Errorf("%w: -ot has %q, expected PATTERN=CARD", ErrBadRequest, text)
+			return nil, fmt.Errorf("%w: Options.Moves has %q, expected PATTERN=CARD", ErrBadRequest, text)
 		}
 		p, err := regexp.Compile(text[:at])
 		if err != nil {
-			return nil, fmt.Errorf("%w: -ot: %w", ErrBadRequest, err)
+			return nil, fmt.Errorf("%w: Options.Moves: %w", ErrBadRequest, err)
 		}
 		all = append(all, move{p, text[at+1:]})
 	}

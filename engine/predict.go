@@ -263,7 +263,7 @@ func (p *planner) spread(o *PlanOptions) (plan.Spread, error) {
 	}
 	if p.cards.host != nil {
 		s.Host = *p.cards.host
-	} else if s.Layers >= 0 {
+	} else if s.Layers >= 0 && s.Layers <= p.layers { // the head counts as one
 		return s, fmt.Errorf("%w: layers beyond -ngl need the cpu among the cards, as in 2xMI50,cpu", ErrBadRequest)
 	}
 	moves, err := o.moves()

@@ -70,10 +70,11 @@ func (o *PlanOptions) described() (*described, error) {
 		d.sheets[name] = &s
 		d.cards = append(d.cards, device.Described(name, s.Bandwidth))
 	}
-	processors := 0
+	processors, parts := 0, false
 	for _, item := range spell(names) {
 		if _, part := cpuPart(item); item == "cpu" || part {
 			processors++
+			parts = parts || part
 			continue
 		}
 		if i := slices.IndexFunc(present, func(c Card) bool { return c.Name == item }); i >= 0 {
@@ -105,7 +106,7 @@ func (o *PlanOptions) described() (*described, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(d.cards) > 0 && processors > 1 {
+	if len(d.cards) > 0 && (parts || processors > 1) {
 		return nil, fmt.Errorf("%w: parts of the processor beside other cards", ErrBadRequest)
 	}
 	if len(d.cards) > 0 {
@@ -117,16 +118,16 @@ func (o *PlanOptions) described() (*described, error) {
 	if processors == 1 && o.TPS > 1 {
 		processors = o.TPS
 	}
-	parts := []*device.CPU{card}
+	lanes := []*device.CPU{card}
 	if processors > 1 {
-		parts = card.Cut(processors)
+		lanes = card.Cut(processors)
 	}
-	for _, c := range parts { // lanes of a processor share its memory, and each counts its own share
-		part, n := *s, float64(len(parts))
+	for _, c := range lanes { // lanes of a processor share its memory, and each counts its own share
+		part, n := *s, float64(len(lanes))
 		part.Memory, part.Bandwidth, part.F16, part.I8 = s.Memory/n, s.Bandwidth/n, s.F16/n, s.I8/n
 		p := c.Plan()
 		d.sheets[p.Name] = &part
-		here(p.Name, info.Free/int64(len(parts)))
+		here(p.Name, info.Free/int64(len(lanes)))
 		d.cards = append(d.cards, p)
 	}
 	return d, nil

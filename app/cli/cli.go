@@ -160,7 +160,7 @@ func harmless(s string) string {
 // complain prints an error as one line of standard error.
 func complain(env *Env, err error) {
 	// That a request is bad is for programs to know: here it was a command.
-	text := strings.Replace(err.Error(), engine.ErrBadRequest.Error()+": ", "", 1)
+	text := optionNames.Replace(strings.Replace(err.Error(), engine.ErrBadRequest.Error()+": ", "", 1))
 	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(text, "\n", "; ")))
 }
 

@@ -46,7 +46,7 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	}
 	var ref recording
 	if err := json.Unmarshal(data, &ref); err != nil {
-		return fmt.Errorf("%s: %w", rest[1], err)
+		return fmt.Errorf("%s is no recording of logits: %w", rest[1], err)
 	}
 	path, err := env.Resolve(rest[0])
 	if err != nil {

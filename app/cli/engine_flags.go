@@ -11,6 +11,10 @@ import (
 	"ingot/engine"
 )
 
+// optionNames says options as the command line does.
+var optionNames = strings.NewReplacer("Options.Threads", "-t", "Options.Context", "-c", "Options.UBatch", "-ub", "Options.Slots", "-np",
+	"Options.CacheK", "-ctk", "Options.CacheV", "-ctv", "Options.Load", "-lm", "Options.Split", "-sm", "Options.TPS", "-tps", "Options.Moves", "-ot")
+
 // engineFlags adds the options that every command that loads a model has.
 func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var((*count)(&o.Threads), "t", "`threads`; 0: one a physical core")

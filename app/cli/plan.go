@@ -17,7 +17,7 @@ func runPlan(_ context.Context, env *Env, args []string) error {
 	fs.Var((*count)(&o.Slots), "np", "`sequences` at once; 0: 1")
 	fs.Var((*count)(&o.Depth), "d", "`tokens` in the context when an answer's speed is predicted")
 	fs.Var((*count)(&o.Prompt), "p", "length in `tokens` of the prompt whose speed is predicted; 0: 2048")
-	sheets := fs.String("card-file", "", "JSON `file` with further cards: name, memory_gib, bandwidth_gbs, f16_tflops, int8_tops, link_gbs")
+	sheets := fs.String("card-file", "", "JSON `file` with a list of further cards: name, memory_gib, bandwidth_gbs, f16_tflops, int8_tops, link_gbs")
 	format := oneOf(fs.FlagSet, "o", "output `format`", "text", "json")
 	rest, err := fs.parse(args, 1, 1)
 	if err != nil {

@@ -20,6 +20,9 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	port := fs.Int("port", 11500, "TCP `port`")
 	key := fs.String("api-key", "", "`key` that clients must send")
 	alias := fs.String("alias", "", "model `name` to answer to")
+	var hosts, origins []string
+	fs.Var((*wordList)(&hosts), "allow-host", "`names`,... that requests may call this server by, beside its own; *: any")
+	fs.Var((*wordList)(&origins), "allow-origin", "`origins`,... of web pages that may use it, beside its own; *: any")
 	quiet := fs.Bool("q", false, "do not log requests")
 	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
 	rest, err := fs.parse(args, 1, 1)
@@ -40,7 +43,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	}
 	s := server.New(so)
 	defer s.Shutdown()
-	l, err := s.ListenPublic(openai.ListenRequest{Host: *host, Port: *port, Key: *key})
+	l, err := s.ListenPublic(openai.ListenRequest{Host: *host, Port: *port, Key: *key, Hosts: hosts, Origins: origins})
 	if err != nil {
 		return err
 	}

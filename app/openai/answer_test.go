@@ -73,9 +73,9 @@ func TestChatStream(t *testing.T) {
 	}
 	expect(t, lines(t, chunks...), chunkHead+`[{"index":0,"delta":{"role":"assistant","content":""},"finish_reason":null}]}
 		`+chunkHead+`[],"prompt_progress":{"total":10,"cache":4,"processed":4,"time_ms":33}}
-		`+chunkHead+`[{"index":0,"delta":{"reasoning_content":"hm"},"logprobs":{"content":[{"id":5,"token":"hm","bytes":[104,109],"logprob":-0.5}]},"finish_reason":null}]}
+		`+chunkHead+`[{"index":0,"delta":{"reasoning_content":"hm"},"logprobs":{"content":[{"id":5,"token":"hm","bytes":[104,109],"logprob":-0.5,"top_logprobs":[]}]},"finish_reason":null}]}
 		`+chunkHead+`[{"index":0,"delta":{},"logprobs":{"content":[`+logprobs3+`]},"finish_reason":null}]}
-		`+chunkHead+`[{"index":0,"delta":{"content":"€"},"logprobs":{"content":[{"id":9,"token":"�","bytes":[172],"logprob":-9999}]},"finish_reason":null}]}
+		`+chunkHead+`[{"index":0,"delta":{"content":"€"},"logprobs":{"content":[{"id":9,"token":"�","bytes":[172],"logprob":-9999,"top_logprobs":[]}]},"finish_reason":null}]}
 		`+chunkHead+`[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"call_1_0","type":"function","function":{"name":"f","arguments":"{\"a\":1}"}},{"index":1,"id":"own","type":"function","function":{"name":"g","arguments":"{}"}}]},"finish_reason":null}]}
 		`+chunkHead+`[{"index":0,"delta":{},"finish_reason":"stop"}],`+timings+`}
 		`+chunkHead+`[],`+usage+`,`+timings+`}`)

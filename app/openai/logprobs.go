@@ -24,7 +24,7 @@ type TokenLogprob struct {
 	Token   string         `json:"token"`
 	Bytes   []int          `json:"bytes"`
 	Logprob float64        `json:"logprob"`
-	Top     []TokenLogprob `json:"top_logprobs,omitempty"`
+	Top     []TokenLogprob `json:"top_logprobs,omitzero"` // nil for one of these themselves
 }
 
 func logprobsOf(tokens []engine.TokenInfo) *Logprobs {
@@ -34,6 +34,7 @@ func logprobsOf(tokens []engine.TokenInfo) *Logprobs {
 	out := &Logprobs{Content: make([]TokenLogprob, 0, len(tokens))}
 	for _, t := range tokens {
 		entry := tokenLogprob(t.ID, t.Bytes, t.Logprob)
+		entry.Top = []TokenLogprob{} // clients expect a list
 		for _, c := range t.Top {
 			entry.Top = append(entry.Top, tokenLogprob(c.ID, c.Bytes, c.Logprob))
 		}

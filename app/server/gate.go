@@ -48,7 +48,7 @@ func (g gate) checkHost(r *http.Request) *openai.Error {
 		}
 	}
 	return openai.NewError(http.StatusForbidden, openai.TypePermission, "host_not_allowed",
-		"this server does not answer to the host "+strconv.Quote(r.Host)+"; add it to the allowed hosts if it is yours")
+		"this server does not answer to the host "+strconv.Quote(r.Host)+"; allow it (--allow-host) if it is yours")
 }
 
 // checkOrigin admits programs, which send none, pages of this very server, and the configured origins.
@@ -61,7 +61,7 @@ func (g gate) checkOrigin(r *http.Request) *openai.Error {
 		return nil
 	}
 	return openai.NewError(http.StatusForbidden, openai.TypePermission, "origin_not_allowed",
-		"pages of "+strconv.Quote(strings.Join(origins, ", "))+" may not call this server; add it to the allowed origins if it is yours")
+		"pages of "+strconv.Quote(strings.Join(origins, ", "))+" may not call this server; allow it (--allow-origin) if it is yours")
 }
 
 func (g gate) allowedOrigin(origin string) bool {

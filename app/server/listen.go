@@ -138,9 +138,9 @@ func (s *Server) ListenPublic(r openai.ListenRequest) (openai.Listener, error) {
 		switch {
 		case !addr.IP.IsLoopback():
 			return openai.Listener{}, listenError(400, "key_required",
-				fmt.Sprintf("listening on %s is beyond this machine and needs a key", addr))
+				fmt.Sprintf("listening on %s is beyond this machine and needs a key (--api-key)", addr))
 		case slices.Contains(r.Hosts, "*") || slices.Contains(r.Origins, "*"):
-			return openai.Listener{}, listenError(400, "key_required", "answering to any host or any web page needs a key")
+			return openai.Listener{}, listenError(400, "key_required", "answering to any host or any web page needs a key (--api-key)")
 		}
 	}
 	// The same port must be free before it is opened anew; another one is opened before the old one goes, so that a

@@ -96,3 +96,26 @@ func TestCutWhileRead(t *testing.T) {
 		}
 	}
 }
+
+// A name that means another file by the time it is opened past the page cache does not lend that file's data to this one's header.
+func TestAnotherFileInItsPlace(t *testing.T) {
+	path, _ := big(t)
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	st, _ := f.Stat()
+	if past, err := openDirect(path); err != nil {
+		t.Skip(err)
+	} else {
+		past.Close()
+	}
+	other, _ := big(t)
+	if err := os.Rename(other, path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mapFile(f, path, st.Size(), Direct); err == nil {
+		t.Error("the data of another file was taken")
+	}
+}

@@ -31,11 +31,21 @@ func mapFile(f *os.File, path string, size int64, mode Mode) (mapping, error) {
 	preferHugePages(m.data)
 	if mode == Direct {
 		if past, err := openDirect(path); err == nil {
+			if !same(past, f) {
+				return mapping{}, errors.Join(errors.New("another file has taken its place"), past.Close(), unix.Munmap(m.data))
+			}
 			f.Close()
 			m.file, m.block = past, int64(os.Getpagesize())
 		}
 	}
 	return m, nil
+}
+
+// same tells whether both are one file: a name may have been given to another meanwhile.
+func same(a, b *os.File) bool {
+	x, err := a.Stat()
+	y, other := b.Stat()
+	return err == nil && other == nil && os.SameFile(x, y)
 }
 
 func (m *mapping) unmap() error { return errors.Join(unix.Munmap(m.data), m.file.Close()) }

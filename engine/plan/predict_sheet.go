@@ -76,6 +76,10 @@ var Sheets = []Sheet{
 func ReadSheets(b []byte) ([]Sheet, error) {
 	var list []Sheet
 	if err := json.Unmarshal(b, &list); err != nil {
+		var wrong *json.UnmarshalTypeError
+		if errors.As(err, &wrong) {
+			return nil, fmt.Errorf("%w: a list of objects is expected, each with a name and numbers; byte %d ends a JSON %s", ErrCards, wrong.Offset, wrong.Value)
+		}
 		return nil, fmt.Errorf("%w: %w", ErrCards, err)
 	}
 	for i := range list {
@@ -95,7 +99,7 @@ func (s *Sheet) check() error {
 		value, low float64
 	}{{"memory_gib", s.Memory, 1e-3}, {"bandwidth_gbs", s.Bandwidth, 1e-3}, {"f16_tflops", s.F16, 1e-6}, {"int8_tops", s.I8, 0}, {"link_gbs", s.Link, 0}} {
 		if !(v.value >= v.low && v.value < 1e7) {
-			return fmt.Errorf("%w: card %q: %s is %v", ErrCards, s.Name, v.name, v.value)
+			return fmt.Errorf("%w: card %q: %s is %v or missing", ErrCards, s.Name, v.name, v.value)
 		}
 	}
 	if s.Name == "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -35,6 +36,9 @@ func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *
 	}
 	dir := filepath.Dir(path)
 	out, err := os.CreateTemp(dir, ".quantizing-*.part")
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s", dir)
+	}
 	if err != nil {
 		return err
 	}

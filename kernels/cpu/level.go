@@ -80,7 +80,7 @@ func ParseLevel(name string) (Level, error) {
 				return h, nil
 			}
 		}
-		return 0, fmt.Errorf("%w: this machine does not run %s (it runs %v)", ErrLevel, n, here)
+		return 0, fmt.Errorf("%w: this machine does not run %s; it runs %s", ErrLevel, n, strings.Trim(strings.ReplaceAll(fmt.Sprint(here), " ", ", "), "[]"))
 	}
 	return 0, fmt.Errorf("%w: %q is none of %s", ErrLevel, name, strings.Join(levelNames[:], ", "))
 }
