@@ -44,7 +44,7 @@ func TestListsOfCards(t *testing.T) {
 		}
 	}
 	for text, want := range map[string]string{
-		`{}`: "cannot unmarshal", `[{"memory_gib": 1, "bandwidth_gbs": 1, "f16_tflops": 1}]`: "no name", `[{"name": "x", "bandwidth_gbs": 1, "f16_tflops": 1}]`: "memory_gib is 0",
+		`{}`: "a list of objects is expected", `[{"memory_gib": 1, "bandwidth_gbs": 1, "f16_tflops": 1}]`: "no name", `[{"name": "x", "bandwidth_gbs": 1, "f16_tflops": 1}]`: "memory_gib is 0",
 		`[{"name": "x", "memory_gib": 1, "bandwidth_gbs": -1, "f16_tflops": 1}]`: "bandwidth_gbs is -1", `[{"name": "x", "memory_gib": 1e9, "bandwidth_gbs": 1, "f16_tflops": 1}]`: "memory_gib is 1e+09",
 	} {
 		if _, err := plan.ReadSheets([]byte(text)); !errors.Is(err, plan.ErrCards) || !strings.Contains(err.Error(), want) {
