@@ -41,6 +41,7 @@ func (f *File) Need(data []byte) error {
 		case m.mode == Mapped:
 			m.mapResident(lo, hi)
 		default:
+			m.prepare(lo, hi)
 			if err := m.read(m.data[lo:hi], lo); err != nil {
 				return fmt.Errorf("%s: %w", m.path, err)
 			}

@@ -20,3 +20,4 @@ func mapFile(f *os.File, path string, size int64, _ Mode) (mapping, error) {
 func (m *mapping) unmap() error { return m.file.Close() }
 
 func (m *mapping) mapResident(lo, hi int64) {}
+func (m *mapping) prepare(lo, hi int64)     {}

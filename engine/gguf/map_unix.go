@@ -28,7 +28,6 @@ func mapFile(f *os.File, path string, size int64, mode Mode) (mapping, error) {
 	if m.data, err = unix.Mmap(-1, 0, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON); err != nil {
 		return mapping{}, fmt.Errorf("reserve %d bytes: %w", size, err)
 	}
-	preferHugePages(m.data)
 	if mode == Direct {
 		if past, err := openDirect(path); err == nil {
 			if !same(past, f) {

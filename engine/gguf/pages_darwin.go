@@ -19,8 +19,8 @@ func openDirect(path string) (*os.File, error) {
 	return f, nil
 }
 
-// preferHugePages does nothing: macOS chooses its page sizes by itself.
-func preferHugePages([]byte) {}
+// prepare does nothing: macOS chooses its page sizes by itself.
+func (m *mapping) prepare(lo, hi int64) {}
 
 // mapResident does nothing: macOS has no call for it.
 func (m *mapping) mapResident(lo, hi int64) {}

@@ -13,8 +13,17 @@ func openDirect(path string) (*os.File, error) {
 	return os.OpenFile(path, os.O_RDONLY|unix.O_DIRECT, 0)
 }
 
-// preferHugePages asks for huge pages; a kernel built without them says no, which is no error.
-func preferHugePages(data []byte) { unix.Madvise(data, unix.MADV_HUGEPAGE) }
+// hugePage is what a huge page has on most processors.
+const hugePage = 2 << 20
+
+// prepare asks for huge pages for what is about to be read: page by page, memory costs more than reading it. Small tensors lie scattered
+// among what is never read to its place, and get none. A kernel built without huge pages says no, which is no error.
+func (m *mapping) prepare(lo, hi int64) {
+	lo, hi = (lo+hugePage-1)/hugePage*hugePage, hi/hugePage*hugePage
+	if lo < hi {
+		unix.Madvise(m.data[lo:hi], unix.MADV_HUGEPAGE)
+	}
+}
 
 // mapResident maps the pages from lo to hi that the page cache has. The rest comes when it is touched, as it may never be:
 // experts that no token chose, a file larger than memory.
