@@ -105,10 +105,25 @@ func (c *conversation) talk(ctx context.Context) error {
 	i := c.e.Info()
 	fmt.Fprintf(c.env.Stderr, "%s (%s, %d tokens of context). Ctrl-C stops an answer, Ctrl-D ends.\n", i.Name, i.Quantization, i.Context)
 	in := bufio.NewReader(c.env.Stdin)
+	interrupts := make(chan os.Signal, 1)
 	signal.Reset(os.Interrupt) // for others it ends the program
+	signal.Notify(interrupts, os.Interrupt)
+	defer signal.Stop(interrupts)
+	// until returns a context that an interrupt ends.
+	until := func() (context.Context, context.CancelFunc) {
+		here, cancel := context.WithCancel(ctx)
+		go func() {
+			select {
+			case <-interrupts:
+				cancel()
+			case <-here.Done():
+			}
+		}()
+		return here, cancel
+	}
 	for {
 		fmt.Fprint(c.env.Stderr, "> ")
-		waiting, stop := signal.NotifyContext(ctx, os.Interrupt)
+		waiting, stop := until()
 		line, err := readLine(waiting, in)
 		stop()
 		if err != nil {
@@ -121,7 +136,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		if line = strings.TrimSpace(line); line == "" {
 			continue
 		}
-		answering, stop := signal.NotifyContext(ctx, os.Interrupt)
+		answering, stop := until()
 		err = c.ask(answering, line)
 		stop()
 		if err != nil && !errors.Is(err, context.Canceled) {

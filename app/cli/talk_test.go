@@ -9,6 +9,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"ingot/engine"
 )
@@ -20,7 +21,14 @@ type interrupting struct {
 }
 
 func (w *interrupting) Write(p []byte) (int, error) {
-	w.once.Do(func() { syscall.Kill(os.Getpid(), syscall.SIGINT) })
+	w.once.Do(func() {
+		pressed := make(chan os.Signal, 1)
+		signal.Notify(pressed, os.Interrupt)
+		defer signal.Stop(pressed)
+		syscall.Kill(os.Getpid(), syscall.SIGINT)
+		<-pressed
+		time.Sleep(50 * time.Millisecond) // for the conversation to hear of it too
+	})
 	return w.Buffer.Write(p)
 }
 
