@@ -163,12 +163,14 @@ func (p *planner) one(s plan.Spread) (*Topology, error) {
 	if len(s.Cards) == 1 {
 		t.Split, t.TPS = string(plan.ModeNone), 0
 	}
+	driven := map[string]bool{}
 	for i, st := range top.Stages {
 		stage := Stage{First: st.First, Last: st.Last, Layers: layersText(st.First, st.Last, p.layers), Pieces: pieces(&st, &p.use)}
 		for j, l := range st.Lanes {
 			lane := Lane{Card: l.Card.Name, Weights: l.Memory.Weights, Cache: l.Memory.Cache, State: l.Memory.State, Scratch: l.Memory.Scratch,
 				Total: l.Memory.Total(), Memory: p.cards.sheets[l.Card.Name].Bytes()}
-			if _, before := t.taken()[lane.Card]; !before { // a driver takes its part once a card
+			if !driven[lane.Card] { // a driver takes its part once a card
+				driven[lane.Card] = true
 				lane.Overhead = got.Memory[i][j] - lane.Total
 				lane.Total = got.Memory[i][j]
 			}

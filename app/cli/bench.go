@@ -283,13 +283,14 @@ type benchRun struct {
 	e      *engine.Engine
 	s      *engine.Session // ends with the engine
 	batch  int
+	vocab  int32
 	held   int // tokens that a test left in the context for the next
 	random *rand.Rand
 }
 
 func newBenchRun(ctx context.Context, e *engine.Engine) (*benchRun, error) {
 	s, err := e.NewSession()
-	return &benchRun{ctx: ctx, e: e, s: s, random: rand.New(rand.NewPCG(1, 2))}, err
+	return &benchRun{ctx: ctx, e: e, s: s, vocab: int32(e.Info().Vocab), random: rand.New(rand.NewPCG(1, 2))}, err
 }
 
 // prompt reads n tokens, a batch at a time.
@@ -297,7 +298,7 @@ func (r *benchRun) prompt(n int) error {
 	for n > 0 {
 		tokens := make([]int32, min(n, r.batch))
 		for i := range tokens {
-			tokens[i] = r.random.Int32N(int32(r.e.Info().Vocab))
+			tokens[i] = r.random.Int32N(r.vocab)
 		}
 		if err := r.feed(tokens); err != nil {
 			return err
@@ -311,7 +312,7 @@ func (r *benchRun) prompt(n int) error {
 func (r *benchRun) generate(n int) error {
 	token := []int32{0}
 	for range n {
-		token[0] = r.random.Int32N(int32(r.e.Info().Vocab))
+		token[0] = r.random.Int32N(r.vocab)
 		if err := r.feed(token); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -98,14 +99,6 @@ func (r *benchRow) names() string {
 	return strings.Join(all, "/")
 }
 
-// given is an option's value, or what it is where it was not given.
-func given(v, otherwise string) string {
-	if v == "" {
-		return otherwise
-	}
-	return v
-}
-
 // rates are the repetitions' tokens a second.
 func (r *benchRow) rates() []float64 {
 	out := make([]float64, len(r.nanos))
@@ -137,10 +130,10 @@ func (r *benchRow) fields(version string) []field {
 		{"build_commit", buildName(version)}, {"build_number", 0}, {"cpu_info", r.described(true)}, {"gpu_info", r.described(false)}, {"backends", r.backend()},
 		{"model_filename", m.path}, {"model_type", m.kind}, {"model_size", m.bytes}, {"model_n_params", m.parameters},
 		{"n_batch", t.batch}, {"n_ubatch", t.ubatch}, {"n_threads", t.threads}, {"cpu_mask", "0x0"}, {"cpu_strict", false}, {"poll", 0},
-		{"type_k", given(o.CacheK, "f16")}, {"type_v", given(o.CacheV, "f16")}, {"n_gpu_layers", r.layers()}, {"n_cpu_moe", 0}, {"split_mode", r.split()}, {"main_gpu", 0},
+		{"type_k", cmp.Or(o.CacheK, "f16")}, {"type_v", cmp.Or(o.CacheV, "f16")}, {"n_gpu_layers", r.layers()}, {"n_cpu_moe", 0}, {"split_mode", r.split()}, {"main_gpu", 0},
 		{"no_kv_offload", false}, {"flash_attn", 1}, {"devices", r.names()}, {"tensor_split", sharesText(o.Shares)},
-		{"tensor_buft_overrides", given(strings.Join(o.Moves, ","), "none")},
-		{"load_mode", given(o.Load, "mmap")}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
+		{"tensor_buft_overrides", cmp.Or(strings.Join(o.Moves, ","), "none")},
+		{"load_mode", cmp.Or(o.Load, "mmap")}, {"embeddings", false}, {"no_op_offload", 0}, {"no_host", false}, {"fit_target", 0}, {"fit_min_ctx", 0},
 		{"n_prompt", t.prompt}, {"n_gen", t.gen}, {"n_depth", t.depth}, {"test_time", r.began.Format("2006-01-02T15:04:05Z")},
 		{"avg_ns", int64(mean(r.times()))}, {"stddev_ns", int64(deviation(r.times()))},
 		{"avg_ts", six(mean(r.rates()))}, {"stddev_ts", six(deviation(r.rates()))},

@@ -138,19 +138,12 @@ func (o *output) Write(p []byte) (int, error) {
 }
 
 // visible replaces control characters, which a file's name or metadata may hold, so that they do not act on a terminal.
-func visible(s string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-}
+func visible(s string) string { return visibleBut(s, "") }
 
-// harmless is visible for text of several lines.
-func harmless(s string) string {
+// visibleBut is visible but for some characters, such as a text's line ends.
+func visibleBut(s, these string) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' {
+		if unicode.IsControl(r) && !strings.ContainsRune(these, r) {
 			return unicode.ReplacementChar
 		}
 		return r

@@ -140,7 +140,7 @@ func (c *conversation) talk(ctx context.Context) error {
 		err = c.ask(answering, line)
 		stop()
 		if err != nil && !errors.Is(err, context.Canceled) {
-			fmt.Fprintf(c.env.Stderr, "ingot: %v\n", err)
+			complain(c.env, err)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 		}
 		if ev.Reasoning != "" {
 			if dim {
-				fmt.Fprintf(c.env.Stderr, "\x1b[2m%s\x1b[0m", harmless(ev.Reasoning))
+				fmt.Fprintf(c.env.Stderr, "\x1b[2m%s\x1b[0m", visibleBut(ev.Reasoning, "\n\t"))
 			}
 			thought.WriteString(ev.Reasoning)
 		}
@@ -198,7 +198,7 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 			text.WriteString(ev.Text)
 			out := ev.Text
 			if shown {
-				out = harmless(out)
+				out = visibleBut(out, "\n\t")
 			}
 			if _, err := io.WriteString(c.env.Stdout, out); err != nil {
 				return err

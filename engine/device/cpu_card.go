@@ -19,8 +19,7 @@ type CPU struct {
 	threads int
 	level   cpu.Level
 	cores   []int // that the threads are bound to, one each; nil: the system chooses
-	part    bool  // others have the rest
-	parts   int   // of the processor, where it is one
+	parts   int   // of the processor, which is one of them; 0: all of it
 	team    *sharedTeam
 }
 
@@ -44,7 +43,7 @@ func (c *CPU) Cut(n int) []*CPU {
 	var all []*CPU
 	for i := range n {
 		from, to := c.threads*i/n, c.threads*(i+1)/n
-		p := &CPU{name: fmt.Sprintf("cpu:%d", i), threads: max(to-from, 1), level: c.level, part: true, parts: n}
+		p := &CPU{name: fmt.Sprintf("cpu:%d", i), threads: max(to-from, 1), level: c.level, parts: n}
 		if n <= c.threads && c.threads <= len(cores) {
 			p.cores = slices.Clone(cores[from:to])
 		}
@@ -57,7 +56,7 @@ func (c *CPU) Cut(n int) []*CPU {
 // Info describes the processor.
 func (c *CPU) Info() Info {
 	total, free := systemMemory()
-	if c.part { // of memory that all parts share
+	if c.parts > 0 { // of memory that all parts share
 		total, free = total/int64(c.parts), free/int64(c.parts)
 	}
 	return Info{Name: c.name, Description: fmt.Sprintf("%s, %s, %v", processorName(), threads(c.threads), c.level),
@@ -73,11 +72,11 @@ func threads(n int) string {
 
 // Plan is what the planner must know of the processor.
 func (c *CPU) Plan() plan.Card {
-	return plan.Card{Name: c.name, Speed: float64(c.threads), QuantRow: cpu.QuantizedRow, Scratch: c.scratch, Table: !c.part}
+	return plan.Card{Name: c.name, Speed: float64(c.threads), QuantRow: cpu.QuantizedRow, Scratch: c.scratch, Table: c.parts == 0}
 }
 
 // counts tells whether a weight counts as the card's memory: the parts of a processor share the tables they look up in.
-func (c *CPU) counts(table bool) bool { return !table || !c.part }
+func (c *CPU) counts(table bool) bool { return !table || c.parts == 0 }
 
 // scratch is what a lane allocates beside the plan's arena, its weights and its states.
 func (c *CPU) scratch(p *plan.Plan, typ func(*graph.Weight) tensor.Type) (n int64) {
