@@ -48,7 +48,10 @@ typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
 // Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
 typedef void unpack_fn(const uint8_t *w, const uint8_t *extra, const form f, int chunk, scales *s, run_fn *put, void *to);
 
-enum { STEP = 256 /* values */, AHEAD = 4 << 10 /* bytes from what is read to what is prefetched */ };
+enum { STEP = 256 /* values */ };
+
+// Bytes from what is read to what is prefetched. Large blocks are not read from front to back, and take the more.
+IG_INLINE int ahead(const form f) { return f.values == STEP ? 8 << 10 : 4 << 10; }
 
 // ---- where a group's words are ----
 
@@ -83,7 +86,7 @@ IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t
 		const uint8_t *block = group + (b + i) * bytes;
 		move_words(f, block + l.words_at, w->stride, tmp->words + i * f.words * 4 * IG_GROUP);
 		for (int r = 0; r < IG_GROUP; r++) {
-			prefetch(block + r * w->stride + AHEAD / 4);
+			prefetch(block + r * w->stride + (1 << 10));
 			memcpy(tmp->extra + (i * IG_GROUP + r) * f.extra, block + r * w->stride + l.extra_at, (size_t)f.extra);
 		}
 	}
@@ -130,10 +133,10 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 	return result;
 }
 
-// What part `part` of a group's rows prefetches while it unpacks a block: its share of the block AHEAD.
-IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + AHEAD + 4 * f.words * LANES * part; }
+// What part `part` of a group's rows prefetches while it unpacks a block: its share of the block that lies ahead.
+IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + ahead(f) + 4 * f.words * LANES * part; }
 
-// A run's part of the lines AHEAD: a burst for a whole block would keep other loads waiting.
+// A run's part of the lines ahead: a burst for a whole block would keep other loads waiting.
 IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
 	const int bytes = f.words * 4 * LANES * 16 / f.values;
 	IG_UNROLL
@@ -168,7 +171,7 @@ IG_INLINE void few_block(const form f, unpack_fn *unpack, blocks b, int part, co
 	few o;
 	o.next = ahead_of(f, b, part);
 	if (f.extra && part == 0)
-		prefetch(b.extra + AHEAD);
+		prefetch(b.extra + ahead(f));
 	b.words += 4 * LANES * part;
 	b.extra += f.extra * LANES * part;
 	for (int r = 0; r < n; r++)
