@@ -1,6 +1,8 @@
 // The two products of attention over a block of cells, in the words of simd_*.h, for each type of a cache. The order
 // of a sum depends neither on how many queries are taken together nor on whether K and V were unpacked before.
 
+#include "prefetch.h"
+
 enum {
 	TOGETHER = REGISTERS / 8, // queries whose scores against 4 cells fit the registers
 	PANEL = 128,              // cells whose V is unpacked at once, two vectors of a row at a time
@@ -62,6 +64,7 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 		int cells = t->direct ? 4 : end - c < 16 ? end - c : 16;
 		const char *from = t->k + (c0 + c) * t->krow, *k[4];
 		if (t->direct) {
+			ig_open_page(from);
 			fetch(from + AHEAD, cells * t->krow);
 			for (int j = 0; j < 4; j++)
 				k[j] = from + (c + j < end ? j : end - 1 - c) * t->krow;
@@ -139,6 +142,8 @@ IG_INLINE void weigh_in_place(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = from; c < to; c += 16) {
 		int end = c + 16 < to ? c + 16 : to;
 		const char *v = t->v + (c0 + c) * t->vrow;
+		for (int64_t at = 0; at < 16 * t->vrow; at += IG_PAGE)
+			ig_open_page(v + at);
 		for (int i = 0, more; i < t->n; i += more) {
 			more = i + 4 <= t->n ? 4 : i + 2 <= t->n ? 2 : 1;
 			float *sum = t->part + i * stride;

@@ -2,6 +2,7 @@
 //
 // Instructions are written in assembler so that no compiler drops, fuses or reorders work whose result nobody needs.
 #include "limits.h"
+#include "prefetch.h"
 #include "target.h"
 
 #include <stddef.h>
@@ -9,13 +10,13 @@
 #include <cpuid.h>
 #endif
 
-enum { PAGE = 4096, ORDINARY = 0x3f /* every byte of the factors: 63, or 0.75 as a float of any width */ };
+enum { ORDINARY = 0x3f /* every byte of the factors: 63, or 0.75 as a float of any width */ };
 
 void ig_read_fill(const void *args, const ig_batch *b, int ith, int nth) {
 	(void)b;
 	const ig_read *a = args;
 	for (int64_t at = a->chunk * ith; at < a->bytes; at += a->chunk * nth)
-		for (int64_t i = at; i < at + a->chunk && i < a->bytes; i += PAGE)
+		for (int64_t i = at; i < at + a->chunk && i < a->bytes; i += IG_PAGE)
 			*(volatile uint8_t *)(a->mem + i) = 1;
 }
 
@@ -29,6 +30,8 @@ void ig_read_fill(const void *args, const ig_batch *b, int ith, int nth) {
 			for (int64_t i = 0; i < run; i += step)                                                  \
 				for (int s = 0; s < a->streams; s++) {                                                 \
 					const uint8_t *p = a->mem + at + s * run + i;                                        \
+					if (a->pages)                                                                        \
+						ig_open_page(p);                                                                   \
 					for (int64_t line = 0; line < step; line += 64) {                                    \
 						if (a->ahead)                                                                      \
 							__builtin_prefetch(p + line + a->ahead);                                         \

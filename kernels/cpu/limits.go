@@ -56,12 +56,14 @@ func (l *Limits) Peak(level string, types ...string) float64 {
 // readPattern is one way of reading all of a buffer; see ig_read.
 type readPattern struct {
 	streams, ahead int
+	pages          bool // the first line of each is fetched well before
 	pieces         bool // threads take pieces of 256 KiB in turn, otherwise one contiguous share each
 }
 
 var readPatterns = []readPattern{
-	{streams: 1}, {streams: 1, ahead: 1024}, {streams: 1, ahead: 4096}, {streams: 2, ahead: 1024}, {streams: 4}, {streams: 4, ahead: 512},
-	{streams: 4, ahead: 2048}, {streams: 8}, {streams: 8, ahead: 512}, {streams: 1, pieces: true}, {streams: 4, pieces: true, ahead: 1024},
+	{streams: 1}, {streams: 1, pages: true}, {streams: 1, ahead: 4096, pages: true}, {streams: 1, ahead: 1024}, {streams: 1, ahead: 4096},
+	{streams: 2, ahead: 1024}, {streams: 4}, {streams: 4, ahead: 512}, {streams: 4, ahead: 2048}, {streams: 8}, {streams: 8, ahead: 512},
+	{streams: 1, pieces: true}, {streams: 4, ahead: 1024, pieces: true},
 }
 
 func (p readPattern) String() string {
@@ -71,6 +73,9 @@ func (p readPattern) String() string {
 	}
 	if p.ahead > 0 {
 		s += fmt.Sprintf(", prefetched %d bytes ahead", p.ahead)
+	}
+	if p.pages {
+		s += ", pages opened before"
 	}
 	if p.pieces {
 		s += ", in pieces of 256 KiB"
@@ -148,7 +153,7 @@ func (t *Team) Read(p unsafe.Pointer, n int64) (bytes int64, took time.Duration)
 	if chunk <= 0 {
 		return 0, 0
 	}
-	args := C.ig_read{mem: (*C.uint8_t)(unsafe.Add(p, skip)), bytes: C.int64_t(chunk * int64(t.threads)), chunk: C.int64_t(chunk), streams: 1}
+	args := C.ig_read{mem: (*C.uint8_t)(unsafe.Add(p, skip)), bytes: C.int64_t(chunk * int64(t.threads)), chunk: C.int64_t(chunk), streams: 1, pages: 1}
 	return chunk * int64(t.threads), t.once(C.ig_read_kernel(), unsafe.Pointer(&args))
 }
 
@@ -164,6 +169,9 @@ func (t *Team) read(p readPattern, mem *Memory, fill bool) (bytes int64, took ti
 		fn = (*C.ig_kernel)(C.ig_read_fill)
 	}
 	args := C.ig_read{mem: (*C.uint8_t)(mem.Pointer()), bytes: C.int64_t(bytes), chunk: C.int64_t(chunk), streams: C.int32_t(p.streams), ahead: C.int32_t(p.ahead)}
+	if p.pages {
+		args.pages = 1
+	}
 	return bytes, t.once(fn, unsafe.Pointer(&args))
 }
 

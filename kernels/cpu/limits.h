@@ -14,9 +14,10 @@ enum ig_rate {
 };
 
 // Reads bytes of mem once, all threads together, in one of IG_READ_PATTERNS ways: pieces of `chunk` bytes in turn (a
-// multiple of IG_READ_UNIT), each as `streams` (1 to 8) runs side by side, prefetched `ahead` bytes before.
+// multiple of IG_READ_UNIT), each as `streams` (1 to 8) runs side by side, prefetched `ahead` bytes
+// before, after their pages where `pages` is set (prefetch.h).
 enum { IG_READ_UNIT = 2048 };
-typedef struct ig_read { const uint8_t *mem; int64_t bytes, chunk; int32_t streams, ahead; } ig_read;
+typedef struct ig_read { const uint8_t *mem; int64_t bytes, chunk; int32_t streams, ahead, pages; } ig_read;
 
 // Each thread issues `turns` times IG_CHAINS independent multiply-adds.
 enum { IG_CHAINS = 12 };

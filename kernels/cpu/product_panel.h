@@ -23,6 +23,7 @@
 #ifndef INGOT_PRODUCT_PANEL_H
 #define INGOT_PRODUCT_PANEL_H
 
+#include "prefetch.h"
 #include "product.h"
 
 // What the blocks of a type look like once they are unpacked. The products of a panel depend on the second part alone.
@@ -52,13 +53,6 @@ enum { STEP = 256 /* values */ };
 
 // Bytes from what is read to what is prefetched. Large blocks are not read from front to back, and take the more.
 IG_INLINE int ahead(const form f) { return f.values == STEP ? 8 << 10 : 6 << 10; }
-
-// Fetches the first line of a page that is read later: its address is then translated when the lines are prefetched, and
-// where it begins is what a processor's own prefetcher starts from.
-IG_INLINE void open_page(const uint8_t *p) {
-	enum { SOON = 16 << 10, PAGE = 4 << 10 };
-	prefetch((const uint8_t *)(((uintptr_t)p + SOON) & ~(uintptr_t)(PAGE - 1)));
-}
 
 // ---- where a group's words are ----
 
@@ -213,7 +207,7 @@ IG_INLINE void few_rows(const form f, unpack_fn *unpack, const ig_weights *w, in
 			side_of(f, x[r], w->k, at, chunks, &sides[r]);
 		blocks b = blocks_at(w, f, j, at / step, chunks / step, &tmp);
 		if (w->repacked)
-			open_page(b.words);
+			ig_open_page(b.words);
 		for (int c = 0; c < chunks; c += step) {
 			const uint8_t *q[FEW];
 			for (int r = 0; r < n; r++)
