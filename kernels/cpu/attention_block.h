@@ -64,7 +64,8 @@ IG_INLINE void score_cells(const tile *t, int c0, int lo, int hi, int type) {
 		int cells = t->direct ? 4 : end - c < 16 ? end - c : 16;
 		const char *from = t->k + (c0 + c) * t->krow, *k[4];
 		if (t->direct) {
-			ig_open_page(from);
+			if (hi == c0 + BLOCK) // more may follow
+				ig_open_page(from);
 			fetch(from + AHEAD, cells * t->krow);
 			for (int j = 0; j < 4; j++)
 				k[j] = from + (c + j < end ? j : end - 1 - c) * t->krow;
@@ -142,7 +143,7 @@ IG_INLINE void weigh_in_place(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = from; c < to; c += 16) {
 		int end = c + 16 < to ? c + 16 : to;
 		const char *v = t->v + (c0 + c) * t->vrow;
-		for (int64_t at = 0; at < 16 * t->vrow; at += IG_PAGE)
+		for (int64_t at = 0; hi == c0 + BLOCK && at < 16 * t->vrow; at += IG_PAGE)
 			ig_open_page(v + at);
 		for (int i = 0, more; i < t->n; i += more) {
 			more = i + 4 <= t->n ? 4 : i + 2 <= t->n ? 2 : 1;
