@@ -143,8 +143,9 @@ IG_INLINE void weigh_in_place(const tile *t, int c0, int lo, int hi, int type) {
 	for (int c = from; c < to; c += 16) {
 		int end = c + 16 < to ? c + 16 : to;
 		const char *v = t->v + (c0 + c) * t->vrow;
-		for (int64_t at = 0; hi == c0 + BLOCK && at < 16 * t->vrow; at += IG_PAGE)
-			ig_open_page(v + at);
+		if (hi == c0 + BLOCK) // as for K
+			for (int64_t at = 0; at < 16 * t->vrow; at += IG_PAGE)
+				ig_open_page(v + at);
 		for (int i = 0, more; i < t->n; i += more) {
 			more = i + 4 <= t->n ? 4 : i + 2 <= t->n ? 2 : 1;
 			float *sum = t->part + i * stride;
