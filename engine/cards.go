@@ -52,7 +52,7 @@ func deal(o *Options, host *device.CPU) (*deck, error) {
 				graphics = append(graphics, n)
 			}
 		} else if n != "cpu" {
-			return nil, fmt.Errorf("%w: there is no card %q; cards are cpu, cpu:N, hip:N and cuda:N", ErrBadRequest, n)
+			return nil, fmt.Errorf("%w: there is no card %q; cards are cpu, cpu:N, hip:N, cuda:N and up to %d of a kind, such as 4xcpu", ErrBadRequest, n, maxLanes)
 		}
 	}
 	opened, err := device.OpenSimt(graphics)

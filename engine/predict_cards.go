@@ -90,6 +90,9 @@ func (o *PlanOptions) described() (*described, error) {
 			add(fmt.Sprintf("%s:%d", s.Name, len(d.cards)), s)
 		}
 	}
+	if n := len(d.cards) + processors; n > maxLanes {
+		return nil, fmt.Errorf("%w: %d cards, expected %d at most", ErrBadRequest, n, maxLanes)
+	}
 	if processors == 0 {
 		return d, nil
 	}

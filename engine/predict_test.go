@@ -70,7 +70,7 @@ func TestPlanOfAHeader(t *testing.T) {
 	if _, err := Open(cut, Options{}); err == nil {
 		t.Error("a cut file was opened")
 	}
-	for _, cards := range [][]string{{"MI51"}, {"0xMI50"}, {"2xMI50", "2xcpu"}, {""}, {"65xMI50"}} {
+	for _, cards := range [][]string{{"MI51"}, {"0xMI50"}, {"2xMI50", "2xcpu"}, {""}, {"65xMI50"}, {"64xMI50", "MI50"}, {"64xMI50", "cpu"}} {
 		if _, err := Plan(sampleFile, PlanOptions{Options: Options{Cards: cards}}); !errors.Is(err, ErrBadRequest) {
 			t.Errorf("cards %q: %v", cards, err)
 		}

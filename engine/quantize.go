@@ -15,6 +15,8 @@ import (
 var (
 	// ErrSameFile is returned when Quantize would write over its input.
 	ErrSameFile = quant.ErrSameFile
+	// ErrExists is returned when Quantize would write over a file, without QuantizeOptions.Overwrite.
+	ErrExists = quant.ErrExists
 	// ErrDiskFull is returned when there is no room for the output. Nothing half written stays.
 	ErrDiskFull = quant.ErrDiskFull
 	// ErrQuantized is returned when a file that is quantized would be so again, without QuantizeOptions.Requantize.
@@ -29,6 +31,7 @@ type QuantizeOptions struct {
 	Embedding  string       // type of token_embd.weight
 	Tensors    []TensorType // types by name; the first that matches counts, before the mix
 	Requantize bool         // take a file that is quantized already; what it lost is lost twice
+	Overwrite  bool         // replace a file that is there
 	Threads    int          // 0: one a physical core
 	Level      string       // instruction set; "": INGOT_CPU, else the best
 	DryRun     bool         // say what would be done, write nothing
@@ -66,7 +69,7 @@ type QuantizedTensor struct {
 func QuantizeTypes() []string { return quant.MixNames() }
 
 // Quantize writes the model at in, of one file or several, to out as one file in other types. The output appears
-// whole or not at all; its bytes depend neither on Threads nor on Level. It wraps ErrSameFile, ErrDiskFull, ErrQuantized.
+// whole or not at all; its bytes depend neither on Threads nor on Level. It wraps ErrSameFile, ErrExists, ErrDiskFull, ErrQuantized.
 func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (*Quantized, error) {
 	qo, err := o.parse()
 	if err != nil {
@@ -110,7 +113,7 @@ func (o *QuantizeOptions) parse() (*quant.Options, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &quant.Options{Mix: mix, Pure: o.Pure, Requantize: o.Requantize, Threads: o.Threads}
+	q := &quant.Options{Mix: mix, Pure: o.Pure, Requantize: o.Requantize, Overwrite: o.Overwrite, Threads: o.Threads}
 	if o.Threads < 1 {
 		q.Threads = cpu.Cores()
 	}

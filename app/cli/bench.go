@@ -92,11 +92,11 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 		return fs.misuse("--ops prints md, json or jsonl")
 	}
 	if o.repetitions < 1 {
-		return fmt.Errorf("-r is %d, expected at least 1", o.repetitions)
+		return fs.misuse(fmt.Sprintf("-r is %d, expected at least 1", o.repetitions))
 	}
 	tests, err := o.tests()
 	if err != nil {
-		return err
+		return fs.misuse(err.Error())
 	}
 	paths := make([]string, len(o.models)) // all of them before the first is measured
 	for i, m := range o.models {
@@ -118,7 +118,6 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 		}
 	}
 	out := newBenchPrinter(env, &o)
-	out.begin()
 	defer out.end() // after an error too: a list begun is ended
 	for _, path := range paths {
 		if err := benchModel(ctx, env, path, &o, tests, limits, out); err != nil {

@@ -265,6 +265,9 @@ func (p *benchPrinter) line(text func(column) string) {
 }
 
 func (p *benchPrinter) row(r *benchRow) {
+	if p.rows == 0 {
+		p.begin()
+	}
 	switch p.format {
 	case "md":
 		p.line(func(c column) string { return c.text(r) })
@@ -310,12 +313,12 @@ func (r *benchRow) pairs(version string) []string {
 }
 
 func (p *benchPrinter) end() {
+	if p.rows == 0 {
+		return
+	}
 	switch p.format {
 	case "json":
-		if p.rows > 0 {
-			fmt.Fprintln(p.w)
-		}
-		fmt.Fprintln(p.w, "]")
+		fmt.Fprintln(p.w, "\n]")
 	case "md":
 		for _, r := range p.ops {
 			r.printOps(p.w)

@@ -27,6 +27,13 @@ func engineFlags(fs *flag.FlagSet, o *engine.Options) {
 	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
 }
 
+// warnOfContext says that a model holds more tokens than it was trained for.
+func warnOfContext(env *Env, i engine.Info) {
+	if i.TrainContext > 0 && i.Context > i.TrainContext {
+		fmt.Fprintf(env.Stderr, "ingot: a context of %d tokens, but %s was trained for %d: answers may go wrong beyond\n", i.Context, visible(i.Name), i.TrainContext)
+	}
+}
+
 // loadFlags adds the option for how weights get into memory.
 func loadFlags(fs *flag.FlagSet, load *string) {
 	v := &choice{load, engine.LoadModes}

@@ -45,12 +45,12 @@ func runPlan(_ context.Context, env *Env, args []string) error {
 
 // printPlan lists the topologies, and of a single one the placement.
 func printPlan(w io.Writer, p *engine.Planned) {
-	fmt.Fprintf(w, "%s: %s parameters, %s; context %d", visible(p.Model), countText(p.Parameters), binaryText(p.Bytes), p.Context)
+	fmt.Fprintf(w, "%s: %s parameters, %s; context %d", visible(p.Model), countText(p.Parameters), bytesText(p.Bytes), p.Context)
 	if p.Slots > 1 {
 		fmt.Fprintf(w, " for each of %d", p.Slots)
 	}
 	fmt.Fprintf(w, ", prompts of %d tokens in pieces of %d\n\n", p.Prompt, p.UBatch)
-	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11s | %11s | %-11s |\n", "topology", "stages", "fullest card", "decode t/s", "prefill t/s", "")
+	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11s | %11s | %-11s |\n", "topology", "stages", "fullest card", "decode tok/s", "prefill tok/s", "")
 	fmt.Fprintf(w, "| %s | %s | %s: | %s: | %s: | %s |\n", strings.Repeat("-", 20), strings.Repeat("-", 6), strings.Repeat("-", 11), strings.Repeat("-", 10),
 		strings.Repeat("-", 10), strings.Repeat("-", 11))
 	for i := range p.Topologies {

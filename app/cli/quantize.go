@@ -25,6 +25,7 @@ func (o *quantizeOptions) register(fs *flag.FlagSet) {
 	fs.StringVar(&o.Embedding, "token-embedding-type", "", "`type` of token_embd.weight")
 	fs.Var((*tensorTypes)(&o.Tensors), "tensor-type", "type of the tensors whose names match, `pattern=type`; may be given several times")
 	fs.BoolVar(&o.Requantize, "allow-requantize", false, "take a file that is quantized already; what it lost is lost twice")
+	fs.BoolVar(&o.Overwrite, "force", false, "write over a file that is there")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print what each tensor would become, write nothing")
 	fs.Var(&o.threads, "t", "`threads`; one a physical core where not given")
 	fs.Var(&o.threads, "threads", "`threads`; one a physical core where not given")

@@ -63,6 +63,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	defer e.Close()
+	warnOfContext(env, e.Info())
 	c := conversation{env: env, e: e, o: &o}
 	if o.system != "" {
 		c.messages = append(c.messages, chat.Message{Role: "system", Content: o.system})

@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -124,7 +123,12 @@ func pieces(size int64, do func(lo, hi int64) error) error {
 		})
 	}
 	wait.Wait()
-	return errors.Join(errs...)
+	for _, err := range errs { // one cause tells; the others say the same
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // piece fills dst; where reads are of whole blocks, through a buffer.

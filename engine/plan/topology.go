@@ -170,6 +170,9 @@ func (s *Spread) groups() ([]*group, error) {
 	size := s.TPS
 	switch s.Mode {
 	case ModeNone:
+		if s.Shares != nil && n > 1 {
+			return nil, fmt.Errorf("%w: -sm none has one card, -ts gives proportions of %d", ErrTopology, n)
+		}
 		if s.TPS > 1 {
 			return nil, fmt.Errorf("%w: -sm none has one card, -tps says %d lanes", ErrTopology, s.TPS)
 		}

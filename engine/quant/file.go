@@ -15,11 +15,13 @@ import (
 var (
 	// ErrSameFile is returned when the output would replace the input.
 	ErrSameFile = errors.New("input and output are the same file")
+	// ErrExists is returned when the output would replace a file, without Options.Overwrite.
+	ErrExists = errors.New("the file exists already")
 	// ErrDiskFull is returned when there is no room for the output. Nothing half written stays.
 	ErrDiskFull = errors.New("the disk is full")
 )
 
-// WriteFile writes f to path as Run does. The file appears whole under its name, replacing what was there, or not at all.
+// WriteFile writes f to path as Run does. The file appears whole under its name, or not at all.
 func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *Options) (err error) {
 	if st, err := os.Stat(path); err == nil {
 		if st.IsDir() {
@@ -29,6 +31,9 @@ func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *
 			if in, err := os.Stat(part); err == nil && os.SameFile(in, st) {
 				return fmt.Errorf("%s: %w", path, ErrSameFile)
 			}
+		}
+		if !o.Overwrite {
+			return fmt.Errorf("%s: %w", path, ErrExists)
 		}
 	}
 	if err := Check(steps, o.Requantize); err != nil {

@@ -423,6 +423,15 @@ func TestRefusals(t *testing.T) {
 		t.Error("a folder is written over")
 	}
 
+	if err := WriteFile(t.Context(), f, steps, once, o); !errors.Is(err, ErrExists) {
+		t.Errorf("over a file: %v", err)
+	}
+	over := *o
+	over.Overwrite = true
+	if err := WriteFile(t.Context(), f, steps, once, &over); err != nil {
+		t.Errorf("over a file, with leave: %v", err)
+	}
+
 	g, err := gguf.Open(once)
 	if err != nil {
 		t.Fatal(err)
@@ -436,7 +445,7 @@ func TestRefusals(t *testing.T) {
 	if err := WriteFile(t.Context(), g, stepsOf(t, g, o), twice, o); err != nil {
 		t.Errorf("the same types again: %v", err)
 	}
-	q3.Requantize = true
+	q3.Requantize, q3.Overwrite = true, true
 	if err := WriteFile(t.Context(), g, stepsOf(t, g, q3), twice, q3); err != nil {
 		t.Errorf("with leave: %v", err)
 	}

@@ -22,6 +22,7 @@ type Options struct {
 	Embedding  *tensor.Type // of token_embd.weight
 	Overrides  []Override   // the first that matches counts, before the mix
 	Requantize bool         // the input may be quantized already
+	Overwrite  bool         // the output may replace a file
 	Threads    int          // 0: one a core
 	Level      cpu.Level
 	// Progress is told of the bytes of tensors written, of all that will be; from the goroutine that called Run.
@@ -132,9 +133,9 @@ type pipeline struct {
 }
 
 func start(ctx context.Context, steps []Step, o *Options) *pipeline {
-	threads := o.Threads
-	if threads < 1 {
-		threads = runtime.GOMAXPROCS(0)
+	threads := runtime.GOMAXPROCS(0) // more would only take memory
+	if o.Threads > 0 {
+		threads = min(threads, o.Threads)
 	}
 	buffers := 2*threads + 2
 	p := &pipeline{work: make(chan *slice, buffers), order: make(chan *slice, buffers), free: make(chan []byte, buffers), level: o.Level}
