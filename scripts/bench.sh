@@ -10,13 +10,16 @@ set -eu
 cd "$(dirname "$0")/.."
 model=${1:-sample}
 scripts/build.sh auto
+bin/ingot show "$model" >/dev/null # a wrong name is said now
 export GOFLAGS="${GOFLAGS:-} -trimpath -buildvcs=false"
 
 if [ "${KERNELS:-}" != none ]; then
 	# Every kernel is compared with its plain meaning before its speed is worth anything.
 	echo "ingot: checking the kernels, then timing them: some minutes" >&2
 	go test -count 1 -run . ./kernels/cpu >&2
-	go test -run xxx -bench "Limits|${KERNELS:-.}" -benchtime "${TIME:-100ms}" -timeout 2h ./kernels/cpu | awk '
+	line=
+	if [ -t 2 ]; then line=1; fi
+	go test -run xxx -bench "Limits|${KERNELS:-.}" -benchtime "${TIME:-100ms}" -timeout 2h ./kernels/cpu | awk -v line="$line" '
 	# One benchmark a line: name, turns, then pairs of value and unit.
 	/^Benchmark/ {
 		name = $1
@@ -30,7 +33,7 @@ if [ "${KERNELS:-}" != none ]; then
 			if (!($(i + 1) == "ns/op" && $i == 0) && $(i + 1) != "%limit")
 				text = text sprintf("%s%s %s", text == "" ? "" : ", ", short($i), $(i + 1))
 		share = ("%limit" in value) ? sprintf("%.0f%%", value["%limit"]) : ""
-		print name ": " text " " share > "/dev/stderr"
+		if (line) printf "\r\033[K%s", name > "/dev/stderr"
 		n = split(name, part, "/")
 		if (part[1] == "Matmul" && n >= 4) {
 			# A table for each level and layout: types down, rows of activations across.
@@ -38,33 +41,16 @@ if [ "${KERNELS:-}" != none ]; then
 			if (!(table in seen)) { seen[table] = 1; tables[++ntables] = table }
 			if (!((table, part[3]) in kinds)) { kinds[table, part[3]] = 1; list[table] = list[table] " " part[3] }
 			if (!(part[n] in widths)) { widths[part[n]] = 1; counts[++ncounts] = part[n] }
-			gb[table, part[3], part[n]] = value["GB/s"]
-			gmac[table, part[3], part[n]] = value["GMAC/s"]
 			rate = part[n] > 16 ? short(value["GMAC/s"]) " GMAC/s" : short(value["GB/s"]) " GB/s"
 			cell[table, part[3], part[n]] = rate (share == "" ? "" : " " share)
-		} else if (part[1] == "Limits") {
-			limit[part[2] (n == 4 ? "/" part[3] : ""), part[n]] = $3
-			others[++nothers] = "| " name " | " text " | |"
 		} else
 			others[++nothers] = "| " name " | " text " | " share " |"
 	}
 	/^(---|panic|FAIL|ok)/ { print > "/dev/stderr" }
 	/^(panic|FAIL)/ { bad = 1 }
-	# The share of the nearer limit for one thread, where the benchmark did not say it.
-	function nearer(t, kind, c,   level, plain, peak, read, share) {
-		level = t
-		sub(/,.*/, "", level)
-		plain = kind ~ /^(F32|F16|BF16)$/
-		peak = plain ? limit[level "/bf16", 1] : limit[level "/int8", 1]
-		if (peak == "") peak = limit[level "/f32", 1]
-		read = limit["read", 1]
-		if (read == "" || gb[t, kind, c] == "") return ""
-		share = gb[t, kind, c] / read
-		if (peak > 0 && gmac[t, kind, c] / peak > share) share = gmac[t, kind, c] / peak
-		return sprintf(" %.0f%%", 100 * share)
-	}
 	function short(x) { return x >= 100 ? sprintf("%.0f", x) : sprintf("%.3g", x) }
 	END {
+		if (line) printf "\r\033[K" > "/dev/stderr"
 		for (t = 1; t <= ntables; t++) {
 			printf "\nProducts at %s, by type and rows of activations; the share is of the nearer limit:\n\n| type |", tables[t]
 			for (c = 1; c <= ncounts; c++) printf " %s |", counts[c]
@@ -74,11 +60,7 @@ if [ "${KERNELS:-}" != none ]; then
 			k = split(list[tables[t]], type, " ")
 			for (i = 1; i <= k; i++) {
 				printf "| %s |", type[i]
-				for (c = 1; c <= ncounts; c++) {
-					text = cell[tables[t], type[i], counts[c]]
-					if (text != "" && text !~ /%/) text = text nearer(tables[t], type[i], counts[c])
-					printf " %s |", text
-				}
+				for (c = 1; c <= ncounts; c++) printf " %s |", cell[tables[t], type[i], counts[c]]
 				printf "\n"
 			}
 		}

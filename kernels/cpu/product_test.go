@@ -391,8 +391,5 @@ func benchmarkMatmul(b *testing.B, level Level, typ Type, m, k, rows, rowBytes i
 	for b.Loop() {
 		team.Run(prog, batch)
 	}
-	seconds := b.Elapsed().Seconds() / float64(b.N)
-	b.ReportMetric(float64(len(w))/seconds/1e9, "GB/s")
-	b.ReportMetric(float64(m)*float64(k)*float64(rows)/seconds/1e9, "GMAC/s")
-	b.ReportMetric(0, "ns/op")
+	reportWork(b, level, typ, team.Threads(), int64(len(w)), int64(m)*int64(k)*int64(rows))
 }

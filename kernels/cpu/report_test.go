@@ -29,13 +29,13 @@ var measured = struct {
 
 // reportWork ends a benchmark each of whose turns reads so many bytes from memory and makes so many multiply-adds with
 // weights (or a cache) of a type: it reports both rates and "%limit", the time that the nearer of the machine's two limits
-// leaves, for so many threads at that level, by the time taken. Call it after the last turn.
+// leaves, for so many threads at that level, by the time taken. A level whose instructions have no measured rate gets no share.
+// Call it after the last turn.
 func reportWork(b *testing.B, level Level, typ Type, threads int, bytes, macs int64) {
 	seconds := b.Elapsed().Seconds() / float64(b.N) // before the limits are measured
 	l := limitsOf(b, threads)
-	share := float64(bytes) / l.Read / seconds
 	if peak := l.peakOf(level, typ); peak > 0 {
-		share = max(share, float64(macs)/peak/seconds)
+		b.ReportMetric(100*max(float64(bytes)/l.Read, float64(macs)/peak)/seconds, "%limit")
 	}
 	if bytes > 0 {
 		b.ReportMetric(float64(bytes)/seconds/1e9, "GB/s")
@@ -43,7 +43,6 @@ func reportWork(b *testing.B, level Level, typ Type, threads int, bytes, macs in
 	if macs > 0 {
 		b.ReportMetric(float64(macs)/seconds/1e9, "GMAC/s")
 	}
-	b.ReportMetric(100*share, "%limit")
 	b.ReportMetric(0, "ns/op")
 }
 
