@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"time"
 
 	"ingot/engine/device"
@@ -13,9 +14,11 @@ type Limits = cpu.Limits
 // Rate is one instruction's part of Limits.
 type Rate = cpu.Rate
 
-// MeasureLimits measures the limits for a number of threads, 0: one a physical core. It takes a second or two and 1 GiB
-// of memory, and is meant for a machine that does nothing else.
-func MeasureLimits(threads int) (*Limits, error) { return cpu.MeasureLimits(threads, 0) }
+// MeasureLimits measures the limits for a number of threads, 0: one a physical core. It takes a second or two, or until ctx
+// ends, and 1 GiB of memory, and is meant for a machine that does nothing else.
+func MeasureLimits(ctx context.Context, threads int) (*Limits, error) {
+	return cpu.MeasureLimits(ctx, threads, 0)
+}
 
 // OpTime is what the steps of one operation, weight type and kernel level did together. Bytes are those of weights,
 // MACs multiply-adds with them.

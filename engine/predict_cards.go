@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"slices"
@@ -165,7 +166,7 @@ func processor(info device.Info) (*plan.Sheet, error) {
 	l := limits.of[info.Threads]
 	if l == nil {
 		var err error
-		if l, err = cpu.MeasureLimits(info.Threads, 256<<20); err != nil {
+		if l, err = cpu.MeasureLimits(context.Background(), info.Threads, 256<<20); err != nil {
 			return nil, err
 		}
 		if limits.of == nil {

@@ -107,7 +107,7 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	limits := map[int]*engine.Limits{} // by threads; measured while no model takes memory
 	if o.limits {
 		for _, t := range o.threads.or(0) {
-			if limits[t], err = engine.MeasureLimits(t); err != nil {
+			if limits[t], err = engine.MeasureLimits(ctx, t); err != nil {
 				return err
 			}
 		}

@@ -23,9 +23,12 @@ var (
 
 // WriteFile writes f to path as Run does. The file appears whole under its name, or not at all.
 func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *Options) (err error) {
+	if path == "" {
+		return errors.New("the output has no name")
+	}
 	if st, err := os.Stat(path); err == nil {
-		if st.IsDir() {
-			return fmt.Errorf("%s is a folder", path)
+		if !st.Mode().IsRegular() {
+			return fmt.Errorf("%s is no regular file", path)
 		}
 		for _, part := range f.Parts() {
 			if in, err := os.Stat(part); err == nil && os.SameFile(in, st) {
@@ -34,6 +37,9 @@ func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *
 		}
 		if !o.Overwrite {
 			return fmt.Errorf("%s: %w", path, ErrExists)
+		}
+		if path, err = filepath.EvalSymlinks(path); err != nil { // a link stays one
+			return err
 		}
 	}
 	if err := Check(steps, o.Requantize); err != nil {
@@ -53,7 +59,7 @@ func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *
 		}
 		out.Close()
 		os.Remove(out.Name())
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 			var need int64
 			for _, s := range steps {
 				need += s.Size

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"ingot/engine/gguf"
@@ -432,6 +433,29 @@ func TestRefusals(t *testing.T) {
 		t.Errorf("over a file, with leave: %v", err)
 	}
 
+	alias := filepath.Join(dir, "alias.gguf")
+	if err := os.Symlink(once, alias); err != nil {
+		t.Fatal(err)
+	}
+	if err := WriteFile(t.Context(), f, steps, alias, &over); err != nil {
+		t.Errorf("over a link, with leave: %v", err)
+	}
+	if to, err := os.Readlink(alias); err != nil || to != once {
+		t.Errorf("the link leads to %q now: %v", to, err)
+	}
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{pipe, ""} {
+		if err := WriteFile(t.Context(), f, steps, path, &over); err == nil {
+			t.Errorf("%q is written to", path)
+		}
+	}
+	if st, err := os.Stat(pipe); err != nil || st.Mode().IsRegular() {
+		t.Errorf("the pipe is %v now: %v", st, err)
+	}
+
 	g, err := gguf.Open(once)
 	if err != nil {
 		t.Fatal(err)
@@ -482,7 +506,7 @@ func TestNotANumber(t *testing.T) {
 	defer g.Close()
 	o := &Options{Mix: mustMix(t, "Q8_0"), Threads: 2}
 	err = WriteFile(t.Context(), g, stepsOf(t, g, o), path+"3", o)
-	if err == nil || !strings.Contains(err.Error(), "blk.1.ffn_up.weight") || !strings.Contains(err.Error(), "not finite") {
+	if err == nil || strings.Count(err.Error(), "blk.1.ffn_up.weight") != 1 || !strings.Contains(err.Error(), "not finite") {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Stat(path + "3"); err == nil {

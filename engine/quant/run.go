@@ -196,14 +196,10 @@ func (p *pipeline) convert(s *slice, values []float32) error {
 	}
 	s.out = s.buffer[:part(s.step.To, s.values)]
 	values = values[:s.values]
-	err := cpu.Dequantize(cpu.Type(t.Type), src, values)
-	if err == nil {
-		err = quant.Encode(p.level, cpu.Type(s.step.To), values, s.out)
+	if err := cpu.Dequantize(cpu.Type(t.Type), src, values); err != nil {
+		return err
 	}
-	if err != nil {
-		return fmt.Errorf("tensor %q: %w", t.Name, err)
-	}
-	return nil
+	return quant.Encode(p.level, cpu.Type(s.step.To), values, s.out)
 }
 
 // next returns the next slice's bytes, and what gives its buffer back.

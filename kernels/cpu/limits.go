@@ -4,6 +4,7 @@ package cpu
 import "C"
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -90,9 +91,9 @@ const (
 )
 
 // MeasureLimits measures the limits for a number of threads, below 1: Cores(). buffer is the bytes to read, several times
-// what the caches hold; below 1: 1 GiB. It takes a second or two, and the machine should have nothing else to do.
-// It wraps ErrMemory and ErrThreads.
-func MeasureLimits(threads int, buffer int64) (*Limits, error) {
+// what the caches hold; below 1: 1 GiB. It takes a second or two, or until ctx ends, and the machine should have nothing
+// else to do. It wraps ErrMemory and ErrThreads.
+func MeasureLimits(ctx context.Context, threads int, buffer int64) (*Limits, error) {
 	if threads < 1 {
 		threads = Cores()
 	}
@@ -118,11 +119,14 @@ func MeasureLimits(threads int, buffer int64) (*Limits, error) {
 	}
 	l := &Limits{Threads: threads}
 	all.read(readPatterns[0], mem, true)
-	l.Read, l.Pattern = all.bestRead(mem)
+	l.Read, l.Pattern = all.bestRead(ctx, mem)
 	if l.Read1 = l.Read; threads > 1 {
-		l.Read1, _ = one.bestRead(mem)
+		l.Read1, _ = one.bestRead(ctx, mem)
 	}
 	for i, r := range rates {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var macs C.int
 		if fn := C.ig_rate_kernel(C.int(i), &macs); fn != nil {
 			r.PerSecond = all.rate(fn) * float64(int(macs)*threads)
@@ -132,10 +136,13 @@ func MeasureLimits(threads int, buffer int64) (*Limits, error) {
 	return l, nil
 }
 
-// bestRead is the bytes a second of the fastest pattern, and which that was.
-func (t *Team) bestRead(mem *Memory) (best float64, pattern string) {
+// bestRead is the bytes a second of the fastest pattern until ctx ends, and which that was.
+func (t *Team) bestRead(ctx context.Context, mem *Memory) (best float64, pattern string) {
 	for range limitTries {
 		for _, p := range readPatterns {
+			if ctx.Err() != nil {
+				return best, pattern
+			}
 			if bytes, took := t.read(p, mem, false); float64(bytes)/took.Seconds() > best {
 				best, pattern = float64(bytes)/took.Seconds(), p.String()
 			}

@@ -1,13 +1,14 @@
 package cpu
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
 )
 
 func TestLimits(t *testing.T) {
-	l, err := MeasureLimits(2, 8<<20)
+	l, err := MeasureLimits(t.Context(), 2, 8<<20)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +30,12 @@ func TestLimits(t *testing.T) {
 			}
 		}
 	}
-	if _, err := MeasureLimits(1, 1<<62); !errors.Is(err, ErrMemory) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	if _, err := MeasureLimits(ended, 1, 8<<20); !errors.Is(err, context.Canceled) {
+		t.Errorf("where nobody waits any longer: %v", err)
+	}
+	if _, err := MeasureLimits(t.Context(), 1, 1<<62); !errors.Is(err, ErrMemory) {
 		t.Errorf("a buffer that no machine has: %v", err)
 	}
 }

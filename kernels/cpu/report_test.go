@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,7 +15,7 @@ func limitsOf(b testing.TB, threads int) *Limits {
 	if l := measured.by[threads]; l != nil {
 		return l
 	}
-	l, err := MeasureLimits(threads, 0)
+	l, err := MeasureLimits(context.Background(), threads, 0)
 	if err != nil {
 		b.Fatal(err)
 	}

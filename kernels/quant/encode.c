@@ -3,17 +3,23 @@
 
 #include "quant.h"
 
-// Whether all k values are finite: no exponent has all bits set.
-static int finite(const float *x, int64_t k) {
+// The largest magnitude of k values, as a float's bits: beyond those of infinity where one is no number.
+static uint32_t largest(const float *x, int64_t k) {
 	uint32_t top = 0;
 	for (int64_t i = 0; i < k; i++) {
 		uint32_t u;
 		memcpy(&u, x + i, 4);
-		u &= 0x7f800000;
+		u &= 0x7fffffff;
 		top = u > top ? u : top;
 	}
-	return top < 0x7f800000;
+	return top;
 }
+
+enum {
+	INFINITE = 0x7f800000,
+	BF16_INFINITE = 0x7f7f8000,  // rounds to infinity
+	MXFP4_INFINITE = 0x7f400000, // 1.5 * 2^127: what is less never rounds up to 2^128
+};
 
 // Whether the F16 numbers at `at` of each of n blocks are finite.
 static int halves_finite(const uint8_t *block, int64_t n, int bytes, int at) {
@@ -34,8 +40,11 @@ int ig_encode(int level, int type, const float *x, void *dst, int64_t k, int val
 		[IG_AVX512] = ig_encoder_avx512,
 #endif
 	};
-	if (!finite(x, k))
+	uint32_t top = largest(x, k);
+	if (top >= INFINITE)
 		return 1;
+	if ((type == IG_BF16 && top >= BF16_INFINITE) || (type == IG_MXFP4 && top >= MXFP4_INFINITE))
+		return 2;
 	while (level > IG_GENERIC && !levels[level])
 		level--;
 	levels[level](type)(x, dst, k);

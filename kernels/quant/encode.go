@@ -20,7 +20,7 @@ import (
 var (
 	// ErrNotFinite is returned when a value is infinite or not a number.
 	ErrNotFinite = errors.New("a value is not finite")
-	// ErrRange is returned when values are too large for the type: their scale is beyond F16.
+	// ErrRange is returned when values are too large for the type: they or their scale would be infinite.
 	ErrRange = errors.New("values are too large for the type")
 )
 

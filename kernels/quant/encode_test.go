@@ -234,10 +234,23 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%v of %v: %v", typ, bad, err)
 			}
 		}
-		x[300] = 3e38
-		err := Encode(cpu.Detect(), typ, x, b)
-		if wide := typ == cpu.F32 || typ == cpu.BF16 || typ == cpu.MXFP4; wide != (err == nil) || !wide && !errors.Is(err, ErrRange) {
-			t.Errorf("%v of 3e38: %v", typ, err)
+		// The largest number that a type can hold, or that rounds to it; those that are not listed have scales in F16.
+		top := map[cpu.Type]float32{cpu.F32: math.MaxFloat32, cpu.BF16: math.Float32frombits(0x7f7f7fff), cpu.MXFP4: math.Float32frombits(0x7f3fffff)}[typ]
+		for _, sign := range []float32{1, -1} {
+			if x[300] = sign * top; top > 0 {
+				if err := Encode(cpu.Detect(), typ, x, b); err != nil {
+					t.Errorf("%v of %g: %v", typ, x[300], err)
+				}
+				if v := decoded(t, typ, b)[300]; math.IsInf(float64(v), 0) || v != v {
+					t.Errorf("%v of %g: %g", typ, x[300], v)
+				}
+			}
+			if x[300] = sign * max(3e38, math.Nextafter32(top, math.MaxFloat32)); typ == cpu.F32 {
+				continue
+			}
+			if err := Encode(cpu.Detect(), typ, x, b); !errors.Is(err, ErrRange) {
+				t.Errorf("%v of %g: %v", typ, x[300], err)
+			}
 		}
 		if err := Encode(cpu.Detect(), typ, x, b[1:]); err == nil {
 			t.Errorf("%v: one byte less is accepted", typ)
