@@ -79,7 +79,7 @@ var English = Table{
 	LoadF:      "%.0f%% busy",
 	NoTopology: "No model is loaded. Its layout over the cards is drawn here once one is.", Devices: "Devices",
 	ThreadsF: "%d threads", LayersF: "layers %s", PredictedF: "%s predicted", MeasuredF: "%s used",
-	Ways: "Ways to run it", WaysF: "Ways to run %s", WaysHintF: "As predicted for a context of %s tokens, before anything is loaded.",
+	Ways: "Ways to run it", Predicting: "Predicting…", WaysF: "Ways to run %s", WaysHintF: "As predicted for a context of %s tokens, before anything is loaded.",
 	WayOne: "One card has all of it", WayLanesF: "%d cards share every layer", WayStagesF: "%d cards, one after the other",
 	WayBothF: "%d stages of %d cards that share their layers", WayFiguresF: "%s tok/s out  ·  %s tok/s in  ·  fullest card %s of %s",
 	WayInUse: "In use", WayBest: "Recommended", RepackCards: "Weights are put in the order that kernels read fastest while a model loads. Off: it starts sooner and runs more slowly.",

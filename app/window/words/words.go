@@ -51,7 +51,7 @@ type Table struct {
 	NoTopology, Devices, ThreadsF, LayersF, PredictedF, MeasuredF           string
 	Ways, WaysF, WaysHintF, WayOne, WayLanesF, WayStagesF, WayBothF         string
 	WayFiguresF, WayInUse, WayBest, RepackCards, NoRoom, ShorterF           string
-	OtherWayF, ChooseWay, RepackOffF, RepackOnF                             string
+	OtherWayF, ChooseWay, RepackOffF, RepackOnF, Predicting                 string
 
 	// Server
 	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host    string
