@@ -107,7 +107,7 @@ var English = Table{
 	LoadLabel: "Load mode", LoadHint: "mmap lets the system read what is touched; none reads the file; dio reads it past the system's cache; mlock holds what was loaded in memory.",
 	CardsLabel: "Cards", CardsHintCPU: "Only the processor is here, so there is nothing to choose.",
 	TPSLabel: "Lanes a stage (-tps)", TPSHint: "How many cards share each layer. The number of cards must be a multiple of it.",
-	TPSHintCPU:     "Needs two cards or more.",
+	TPSHintCPU:     "For two graphics cards or more. On the command line it also cuts the processor into lanes.",
 	ReasoningLabel: "Thinking", ReasoningDefaultHint: "What new conversations start with.",
 	TemperatureLabel: "Temperature", TemperatureHint: "0 always takes the likeliest word; higher is more varied.",
 	TopKLabel: "Top-k", TopKHint: "Choose among this many words. 0 for all.", TopPLabel: "Top-p",
