@@ -43,7 +43,7 @@ type Screen struct {
 	repack  *widget.Switch
 	think   *widget.Choice
 	look    *widget.Choice
-	system  *widget.Field
+	system  *widget.Area
 	bar     *fyne.Container
 	barText *widget.Label
 	apply   *widget.Button
@@ -131,8 +131,7 @@ func (s *Screen) build() {
 		func(i int) { v.Reasoning = thinkings[i]; s.showBar() })
 	s.look = widget.NewChoice([]string{t.ThemeSystem, t.ThemeLight, t.ThemeDark}, max(slices.Index(looks, theme.Mode(v.Theme)), 0),
 		func(i int) { v.Theme = string(looks[i]); s.deps.SetTheme(looks[i]); s.showBar() })
-	s.system = widget.NewArea(v.System, "", 3)
-	s.system.OnChanged = func(text string) { v.System = text; s.showBar() }
+	s.system = widget.NewArea(v.System, 3)
 
 	oneOf := func(names []string, at *string) *widget.Choice {
 		return widget.NewChoice(names, max(slices.Index(names, *at), 0), func(i int) { *at = names[i]; s.showBar() })
@@ -151,7 +150,7 @@ func (s *Screen) build() {
 	)
 	answers := widget.Section(t.AnswerSection,
 		widget.Setting(t.ReasoningLabel, t.ReasoningDefaultHint, 0, s.think),
-		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), widget.Box(s.system)),
+		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), widget.Box(&s.system.Field)),
 		whole(&v.MaxTokens, 1, 1<<24).row(t.MaxTokensLabel, t.MaxTokensHint),
 		real(&v.Temperature, 0, 5).row(t.TemperatureLabel, t.TemperatureHint),
 		s.number(newWhole(&v.TopK, 0, 1<<20, "0")).row(t.TopKLabel, t.TopKHint),
@@ -170,6 +169,13 @@ func (s *Screen) build() {
 	column := widget.Column(theme.XL, widget.Title(t.Settings), engine, answers, look, data, widget.Note(fmt.Sprintf(t.VersionF, s.deps.Version)))
 	page := widget.NewPage(760, theme.XL, 20, column)
 	s.holder.Objects = []fyne.CanvasObject{page}
+	s.system.OnChanged = func(text string) {
+		v.System = text
+		if size := s.system.Size(); s.system.HeightFor(size.Width) != size.Height {
+			page.Refresh()
+		}
+		s.showBar()
+	}
 	for _, f := range s.fields {
 		f.changed = func(relayout bool) {
 			if relayout {
