@@ -12,6 +12,7 @@ import (
 	"fyne.io/fyne/v2/test"
 
 	"ingot/app/window/live"
+	"ingot/app/window/settings"
 	"ingot/app/window/widget"
 )
 
@@ -403,6 +404,40 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+}
+
+// A theme is saved when it is chosen, without what else is being edited.
+func TestThemeIsSavedAtOnce(t *testing.T) {
+	f := newFake()
+	f.fill()
+	w, q := open(t, f)
+	w.Go(screenSettings)
+	q.until(t, "the form", func() bool { return says(w, "Theme") })
+	values := func() settings.Values {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.values
+	}
+	choose := func(i int) {
+		c := find(w.win.Content(), func(c *widget.Choice) bool { return len(c.Options) == 3 && c.Options[2] == "Dark" })
+		c.Set(i)
+		c.OnChanged(i)
+	}
+	choose(2)
+	q.until(t, "the theme", func() bool { return values().Theme == "dark" })
+	if w.theme.Mode != "dark" || says(w, "Not saved yet") || says(w, "Undo changes") {
+		t.Errorf("theme %q; the window says:\n%s", w.theme.Mode, read(w))
+	}
+	find(w.win.Content(), func(*widget.Field) bool { return true }).SetText("4")
+	choose(1)
+	q.until(t, "the theme", func() bool { return values().Theme == "light" })
+	if values().Threads != 0 || !says(w, "Undo changes") {
+		t.Errorf("%d threads were saved with the theme", values().Threads)
+	}
+	test.Tap(button(t, w.win.Content(), "Undo changes"))
+	if w.theme.Mode != "light" || says(w, "Undo changes") {
+		t.Errorf("theme %q after the threads were undone", w.theme.Mode)
+	}
 }
 
 func TestFitsASmallWindow(t *testing.T) {

@@ -19,7 +19,7 @@ type Deps struct {
 	Store    Store
 	Engine   live.Engine
 	Notice   func(text, button string, do func())
-	SetTheme func(theme.Mode) // at once, before it is saved
+	SetTheme func(theme.Mode)
 	Version  string
 	Do       func(func()) // runs on the UI goroutine; nil: fyne.Do
 }
@@ -29,7 +29,7 @@ type Screen struct {
 	deps    Deps
 	do      func(func())
 	load    live.Loader[loaded]
-	save    live.Loader[struct{}]
+	changes live.Sequence
 	machine Machine
 	saved   Values // on disk
 	edited  Values
@@ -73,7 +73,7 @@ func NewScreen(deps Deps) *Screen {
 	}
 	t := words.T()
 	s := &Screen{deps: deps, do: deps.Do, holder: widget.Stack()}
-	s.load.Do, s.save.Do = s.do, s.do
+	s.load.Do = s.do
 	s.barText = widget.NewLabel("").Cut()
 	s.apply = widget.NewButton("", theme.IconCheck, widget.Primary, s.applyNow)
 	s.revert = widget.NewButton(t.Revert, theme.Icon{}, widget.Quiet, s.undo)
@@ -113,7 +113,6 @@ func (s *Screen) Hidden() {}
 func (s *Screen) Close() {
 	s.stop()
 	s.load.Close()
-	s.save.Close()
 }
 
 // build makes the form for the values as edited.
@@ -130,7 +129,7 @@ func (s *Screen) build() {
 	s.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, max(slices.Index(thinkings, v.Reasoning), 0),
 		func(i int) { v.Reasoning = thinkings[i]; s.showBar() })
 	s.look = widget.NewChoice([]string{t.ThemeSystem, t.ThemeLight, t.ThemeDark}, max(slices.Index(looks, theme.Mode(v.Theme)), 0),
-		func(i int) { v.Theme = string(looks[i]); s.deps.SetTheme(looks[i]); s.showBar() })
+		func(i int) { s.chooseTheme(looks[i]) })
 	s.system = widget.NewArea(v.System, 3)
 
 	oneOf := func(names []string, at *string) *widget.Choice {
@@ -290,7 +289,7 @@ func (s *Screen) applyNow() {
 	reload := needsReload(s.saved, v) && s.engine.Model != "" && s.engine.Phase != live.None && s.engine.Phase != live.Failed
 	model := s.engine.Model
 	s.apply.Disable()
-	s.save.Load(func(ctx context.Context) (struct{}, error) { return struct{}{}, s.deps.Store.Save(ctx, v) }, func(_ struct{}, err error) {
+	s.act(func(ctx context.Context) error { return s.deps.Store.Save(ctx, v) }, func(err error) {
 		s.apply.Enable()
 		if err != nil {
 			s.deps.Notice(err.Error(), "", nil)
@@ -311,11 +310,34 @@ func (s *Screen) applyNow() {
 	})
 }
 
+// chooseTheme shows a theme and saves it at once, without what else is being edited.
+func (s *Screen) chooseTheme(m theme.Mode) {
+	s.deps.SetTheme(m)
+	s.saved.Theme, s.edited.Theme = string(m), string(m)
+	s.act(func(ctx context.Context) error {
+		v, _, err := s.deps.Store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		v.Theme = string(m)
+		return s.deps.Store.Save(ctx, v)
+	}, func(err error) {
+		if err != nil {
+			s.deps.Notice(err.Error(), "", nil)
+		}
+	})
+}
+
+// act changes what is on disk and tells how that went.
+func (s *Screen) act(do func(context.Context) error, done func(error)) {
+	s.changes.Do(func() {
+		err := do(context.Background())
+		s.do(func() { done(err) })
+	})
+}
+
 // undo goes back to what is on disk.
 func (s *Screen) undo() {
-	if s.edited.Theme != s.saved.Theme {
-		s.deps.SetTheme(theme.Mode(s.saved.Theme))
-	}
 	s.edited = s.saved
 	s.edited.Cards = slices.Clone(s.saved.Cards)
 	s.build()
