@@ -364,8 +364,20 @@ func TestLibrary(t *testing.T) {
 	}
 	w.dropped(fyne.Position{}, nil)
 	q.until(t, "drop", func() bool { return true })
-	uses := find(w.win.Content(), func(b *widget.Button) bool { return b.Text == "Use" })
-	test.Tap(uses)
+	w.use("q4") // is loaded already
+	w.Go(screenLibrary)
+	q.until(t, "the models again", func() bool { return says(w, "Llama 3.3 70B Instruct") })
+	var uses []*widget.Button
+	find(w.win.Content(), func(b *widget.Button) bool {
+		if b.Text == "Use" {
+			uses = append(uses, b)
+		}
+		return false
+	})
+	if uses[0].Disabled() || !uses[1].Disabled() {
+		t.Error("the model that is loaded, and no other, cannot be used again")
+	}
+	test.Tap(uses[0])
 	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.loads()) == 1 })
 	if f.loads()[0] != "sample" {
 		t.Errorf("loads %q", f.loads()[0])

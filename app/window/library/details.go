@@ -45,7 +45,7 @@ func (d *details) show(m *Model) {
 	}
 	buttons := widget.Row(theme.S)
 	if !m.Missing && m.Problem == "" {
-		buttons.Add(widget.NewButton(t.Use, theme.IconChat, widget.Primary, func() { s.deps.Use(model.ID) }))
+		buttons.Add(s.useButton(model, theme.IconChat, widget.Primary, false))
 	}
 	if !m.Sample {
 		buttons.Add(widget.NewButton(t.Remove, theme.IconTrash, widget.Plain, func() { s.remove(model) }))

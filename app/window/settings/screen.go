@@ -262,9 +262,8 @@ func (s *Screen) showBar() {
 	}
 	was := s.bar.Visible()
 	widget.SetVisible(s.bar, changed || bad != "")
-	running := s.engine.Phase == live.Ready || s.engine.Phase == live.Answering || s.engine.Phase == live.Loading
 	text, label := t.Unsaved, t.Apply
-	if running && needsReload(s.saved, s.edited) {
+	if s.engine.Running() != "" && needsReload(s.saved, s.edited) {
 		text, label = t.UnsavedRestart, t.ApplyRestart
 	}
 	s.barText.SetColor(theme.Muted)
@@ -286,8 +285,8 @@ func (s *Screen) showBar() {
 func (s *Screen) applyNow() {
 	v := s.edited
 	v.Cards = slices.Clone(v.Cards)
-	reload := needsReload(s.saved, v) && s.engine.Model != "" && s.engine.Phase != live.None && s.engine.Phase != live.Failed
-	model := s.engine.Model
+	model := s.engine.Running()
+	reload := model != "" && needsReload(s.saved, v)
 	s.apply.Disable()
 	s.act(func(ctx context.Context) error { return s.deps.Store.Save(ctx, v) }, func(err error) {
 		s.apply.Enable()
