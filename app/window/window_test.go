@@ -11,6 +11,7 @@ import (
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/test"
 
+	"ingot/app/window/library"
 	"ingot/app/window/live"
 	"ingot/app/window/settings"
 	"ingot/app/window/widget"
@@ -381,6 +382,28 @@ func TestLibrary(t *testing.T) {
 	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.loads()) == 1 })
 	if f.loads()[0] != "sample" {
 		t.Errorf("loads %q", f.loads()[0])
+	}
+}
+
+// A model that only continues text says so where it is chosen.
+func TestModelsThatAreNotForChat(t *testing.T) {
+	f := newFake()
+	f.models = append(f.models, library.Model{ID: "base", Name: "Base 1B", Fit: library.Fits})
+	w, q := open(t, f)
+	w.Go(screenLibrary)
+	q.until(t, "the models", func() bool { return says(w, "Base 1B") })
+	if strings.Count(read(w), "not for chat") != 1 {
+		t.Errorf("the library says:\n%s", read(w))
+	}
+	test.Tap(find(w.win.Content(), func(o fyne.CanvasObject) bool {
+		var all []string
+		if _, ok := o.(fyne.Tappable); ok {
+			texts(o, &all)
+		}
+		return len(all) > 0 && all[0] == "Base 1B"
+	}).(fyne.Tappable))
+	if !says(w, "cannot hold a conversation") {
+		t.Errorf("the details say:\n%s", read(w))
 	}
 }
 

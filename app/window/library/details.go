@@ -74,6 +74,8 @@ func reasonOf(m Model) string {
 		return t.SampleNote
 	case m.Sample:
 		return t.SampleNote + " " + m.Reason
+	case m.onlyContinues():
+		return t.OnlyContinuesHint + " " + m.Reason
 	}
 	return m.Reason
 }

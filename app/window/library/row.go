@@ -72,6 +72,9 @@ func summary(m Model) string {
 	if m.Context > 0 {
 		parts = append(parts, live.Number(m.Context)+" "+t.Tokens)
 	}
+	if m.onlyContinues() {
+		parts = append(parts, t.OnlyContinues)
+	}
 	return strings.Join(parts, "  ·  ")
 }
 

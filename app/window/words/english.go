@@ -67,7 +67,8 @@ var English = Table{
 	AddedF: "“%s” added", AddFailedF: "Could not be added: %s", Scanning: "Looking for models…",
 	Sample: "Sample", SampleNote: "A small model to try the application with. It comes with Ingot.", Tokens: "tokens", InFolder: "Folder",
 	AddedManyF: "%d models added", AddedNone: "No GGUF model was found there", NotRead: "The library could not be read",
-	Unreadable: "Cannot be used",
+	Unreadable: "Cannot be used", OnlyContinues: "not for chat",
+	OnlyContinuesHint: "This model has no chat template: it continues text and cannot hold a conversation. To use it, load it and send text to the server, at /v1/completions.",
 
 	CardsIntro: "What this computer can run models on.",
 	CPUOnly:    "Running on the processor",

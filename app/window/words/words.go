@@ -44,6 +44,7 @@ type Table struct {
 	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files     string
 	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
 	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
+	OnlyContinues, OnlyContinuesHint                                                 string
 
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
