@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -43,7 +44,7 @@ func (c *Client) Chat(ctx context.Context, r openai.ChatRequest, each func(Delta
 	}
 	response, t, err := c.send(ctx, http.MethodPost, "/v1/chat/completions", r)
 	if err != nil {
-		return err
+		return noChat(err)
 	}
 	defer response.Body.Close()
 	var done *Done
@@ -75,7 +76,7 @@ func (c *Client) Chat(ctx context.Context, r openai.ChatRequest, each func(Delta
 		}
 		if chunk.Error != nil {
 			chunk.Error.Status = response.StatusCode
-			return chunk.Error
+			return noChat(chunk.Error)
 		}
 		d := Delta{Progress: chunk.Progress}
 		for _, choice := range chunk.Choices {
@@ -111,6 +112,16 @@ func (c *Client) Chat(ctx context.Context, r openai.ChatRequest, each func(Delta
 	}
 	done.ToolCalls = calls.calls
 	return each(Delta{Done: done})
+}
+
+// noChat tells a person what to do with a model that cannot chat; what the server says is for programs.
+func noChat(err error) error {
+	var e *openai.Error
+	if errors.As(err, &e) && e.Code != nil && *e.Code == "no_chat_template" {
+		return openai.NewError(e.Status, e.Type, *e.Code, "this model has no chat template: it continues text and cannot hold a conversation; "+
+			"choose another model, or use this one through the server, at /v1/completions")
+	}
+	return err
 }
 
 // foreign puts our own extensions into what vLLM, SGLang and llama-server understand.

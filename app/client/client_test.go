@@ -218,6 +218,8 @@ func TestForeignServers(t *testing.T) {
 		"detail":          {404, `{"detail":"Not Found"}`, "", "", "", "", "Not Found"},
 		"plain error":     {401, `{"error":"Unauthorized"}`, "", "", "", "", "Unauthorized"},
 		"a page":          {502, "<html>Bad Gateway</html>", "", "", "", "", "the server answered with status 502 Bad Gateway"},
+		"no chat": {400, `{"error":{"message":"model has no chat template; ask for a plain completion instead","type":"invalid_request_error","code":"no_chat_template"}}`, "", "", "", "",
+			"this model has no chat template: it continues text and cannot hold a conversation; choose another model, or use this one through the server, at /v1/completions"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

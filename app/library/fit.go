@@ -13,7 +13,7 @@ const (
 )
 
 // overhead is what a loaded model needs beside weights and cache: scratch, the tokenizer, the process itself.
-const overhead = 300 << 20
+const overhead = 300e6
 
 // Memory is the system's, in bytes.
 type Memory struct{ Total, Available int64 }
@@ -85,10 +85,10 @@ func FitOf(info ModelInfo, load Load, mem Memory) Fit {
 	return f
 }
 
-// size writes bytes in units of 1024, as memory is counted.
+// size writes bytes in decimal units, as the sizes of files are.
 func size(n int64) string {
-	if n < 1<<30 {
-		return fmt.Sprintf("%d MB", (n+(1<<19))>>20)
+	if n < 1e9 {
+		return fmt.Sprintf("%.0f MB", float64(n)/1e6)
 	}
-	return fmt.Sprintf("%.1f GB", float64(n)/(1<<30))
+	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }

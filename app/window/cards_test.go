@@ -38,6 +38,34 @@ func TestLayoutsOfTheCardsScreen(t *testing.T) {
 	q.until(t, "the choice", func() bool { return slices.Equal(f.ways(), []string{"tensor4 true 0"}) && !says(w, "Recommended") })
 }
 
+// What was changed on the settings screen is predicted when the cards screen comes back, and nothing that is out of date can be chosen.
+func TestCardsFollowTheSettings(t *testing.T) {
+	f := newFake()
+	f.fill()
+	f.gpus()
+	w, q := open(t, f)
+	w.Go(screenCards)
+	if !says(w, "Ways to run it\nPredicting…") {
+		t.Errorf("the screen does not say that it predicts:\n%s", read(w))
+	}
+	q.until(t, "the predictions", func() bool { return says(w, "18.0 GB predicted") && !says(w, "Predicting…") })
+	w.Go(screenSettings)
+	f.mu.Lock()
+	f.plan.Repack, f.plan.Ways[2].Stages[0][0].Bytes = false, 14e9
+	f.mu.Unlock()
+	w.Go(screenCards)
+	repack := func() *widget.Switch {
+		return find(w.screens[screenCards].Main(), func(*widget.Switch) bool { return true })
+	}
+	test.Tap(repack())
+	q.until(t, "the new predictions", func() bool { return says(w, "14.0 GB predicted") })
+	if len(f.ways()) != 0 || repack().On {
+		t.Errorf("chose %v from what was out of date; repacking shows %v", f.ways(), repack().On)
+	}
+	test.Tap(repack())
+	q.until(t, "the choice", func() bool { return slices.Equal(f.ways(), []string{"tensor2 true 0"}) })
+}
+
 // A model that had no room leads to the cards screen, which offers a shorter context and another layout.
 func TestNoRoomOffersAWayOut(t *testing.T) {
 	f := newFake()

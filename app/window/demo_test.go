@@ -43,7 +43,7 @@ func demo(what string) {
 		f.gpus()
 	}
 	if has("noroom") {
-		f.plan.Ways[2].Fits, f.plan.Ways[2].Fullest, f.plan.Fitting = false, 35<<30, 8192
+		f.plan.Ways[2].Fits, f.plan.Ways[2].Fullest, f.plan.Fitting = false, 35e9, 8192
 		f.state.Phase, f.state.NoRoom, f.state.Stages = live.Failed, true, nil
 		f.state.Problem = "hip:1 has 30012 MiB free and the cache of the model would take 3188 MiB too many."
 	}
@@ -127,8 +127,8 @@ func (f *fake) fill() {
 	}
 	f.state.Phase, f.state.Model, f.state.Name, f.state.Context, f.state.ContextUsed = live.Ready, "q4", "Qwen3.5 4B", 4096, 1312
 	f.state.Level, f.state.Threads = "avx512", 8
-	f.state.Cards[0].Used, f.state.Cards[0].Free = 3<<30, 17<<30
-	f.state.Cards[0].Parts = live.Parts{Weights: 2 << 30, Cache: 700 << 20, State: 90 << 20, Scratch: 180 << 20}
+	f.state.Cards[0].Used, f.state.Cards[0].Free = 3e9, 17e9
+	f.state.Cards[0].Parts = live.Parts{Weights: 2e9, Cache: 700e6, State: 90e6, Scratch: 180e6}
 	f.state.Stages = [][]live.Lane{{{Card: "cpu", Layers: "0–31"}}}
 	f.models[0].Chosen, f.models[1].Chosen = false, true
 }
@@ -136,8 +136,8 @@ func (f *fake) fill() {
 func (f *fake) gpus() {
 	f.state.Cards[0].Used, f.state.Cards[0].Parts = 0, live.Parts{}
 	for i, name := range []string{"hip:0", "hip:1", "hip:2", "hip:3"} {
-		f.state.Cards = append(f.state.Cards, live.Card{Name: name, Description: "AMD Instinct MI50 32 GB", Total: 32 << 30, Free: int64(14-i) << 30,
-			Used: int64(17+i) << 30, Parts: live.Parts{Weights: int64(13+i) << 30, Cache: 3 << 30, State: 300 << 20, Scratch: 700 << 20}, Temperature: 58 + float64(i)*3, Load: 0.6})
+		f.state.Cards = append(f.state.Cards, live.Card{Name: name, Description: "AMD Instinct MI50 32 GB", Total: 32e9, Free: int64(14-i) * 1e9,
+			Used: int64(17+i) * 1e9, Parts: live.Parts{Weights: int64(13+i) * 1e9, Cache: 3e9, State: 300e6, Scratch: 700e6}, Temperature: 58 + float64(i)*3, Load: 0.6})
 		f.machine.Cards = append(f.machine.Cards, settings.Card{Name: name, Description: "AMD Instinct MI50 32 GB"})
 	}
 	f.state.Stages = [][]live.Lane{{{Card: "hip:0", Layers: "0–31"}, {Card: "hip:1"}}, {{Card: "hip:2", Layers: "32–63"}, {Card: "hip:3"}}}
@@ -145,18 +145,18 @@ func (f *fake) gpus() {
 		for _, l := range layers {
 			var lanes []cards.Share
 			for range n {
-				lanes = append(lanes, cards.Share{Card: fmt.Sprint("hip:", len(stages)*n+len(lanes)), Layers: l, Bytes: 72 << 30 / int64(n*len(layers)), Memory: 32 << 30})
+				lanes = append(lanes, cards.Share{Card: fmt.Sprint("hip:", len(stages)*n+len(lanes)), Layers: l, Bytes: 72e9 / int64(n*len(layers)), Memory: 32e9})
 			}
 			stages = append(stages, lanes)
 		}
 		return stages
 	}
-	const room = 32 << 30
+	const room = 32e9
 	f.plan = cards.Plan{Name: "Qwen3.5 4B", Repack: true, Context: 32768, Ways: []cards.Way{
-		{Split: "none", Stages: share(1, "0–63"), Decode: 19.5, Prefill: 300, Fullest: 72 << 30, Room: room},
-		{Split: "layer", Stages: share(1, "0–15", "16–31", "32–47", "48–63"), Decode: 19.4, Prefill: 690, Fullest: 19 << 30, Room: room, Fits: true},
-		{Split: "tensor", TPS: 2, Stages: share(2, "0–31", "32–63"), Decode: 31.5, Prefill: 790, OtherDecode: 31.5, OtherPrefill: 640, Fullest: 18 << 30, Room: room, Fits: true, InUse: true},
-		{Split: "tensor", TPS: 4, Stages: share(4, "0–63"), Decode: 47.6, Prefill: 731, Fullest: 18 << 30, Room: room, Fits: true, Best: true},
+		{Split: "none", Stages: share(1, "0–63"), Decode: 19.5, Prefill: 300, Fullest: 72e9, Room: room},
+		{Split: "layer", Stages: share(1, "0–15", "16–31", "32–47", "48–63"), Decode: 19.4, Prefill: 690, Fullest: 19e9, Room: room, Fits: true},
+		{Split: "tensor", TPS: 2, Stages: share(2, "0–31", "32–63"), Decode: 31.5, Prefill: 790, OtherDecode: 31.5, OtherPrefill: 640, Fullest: 18e9, Room: room, Fits: true, InUse: true},
+		{Split: "tensor", TPS: 4, Stages: share(4, "0–63"), Decode: 47.6, Prefill: 731, Fullest: 18e9, Room: room, Fits: true, Best: true},
 	}}
 }
 

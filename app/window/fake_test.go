@@ -48,8 +48,8 @@ type fake struct {
 func newFake() *fake {
 	f := &fake{updated: map[chat.ID]time.Time{}, deleted: map[chat.ID]chat.Thread{}, removed: map[string]library.Model{}, next: 1,
 		pace: time.Millisecond, answer: "Hello there."}
-	f.state = live.State{Cards: []live.Card{{Name: "cpu", Description: "Intel Xeon, 8 cores", CPU: true, Total: 24 << 30, Free: 19 << 30, Load: -1}}}
-	f.models = []library.Model{{ID: "sample", Name: "Ingot Sample", Sample: true, Chosen: true, Architecture: "qwen35", Quantization: "Q8_0", Bytes: 18 << 20,
+	f.state = live.State{Cards: []live.Card{{Name: "cpu", Description: "Intel Xeon, 8 cores", CPU: true, Total: 24e9, Free: 19e9, Load: -1}}}
+	f.models = []library.Model{{ID: "sample", Name: "Ingot Sample", Sample: true, Chosen: true, Architecture: "qwen35", Quantization: "Q8_0", Bytes: 18e6,
 		Parameters: 17_000_000, Context: 2048, Layers: 8, Embedding: 256, Vocab: 4096, HasTemplate: true, CanThink: true, Fit: library.Fits,
 		Reason: "Needs about 60 MB of the 19 GB that are free."}}
 	f.server.Config = server.Config{Port: 8080}
@@ -132,8 +132,8 @@ func (f *fake) Start(ctx context.Context, model string) error {
 	f.tell(func(s *live.State) {
 		s.Phase, s.Progress, s.Context, s.Level, s.Threads, s.CanThink = live.Ready, 1, 4096, "avx512", 8, true
 		s.Cards = slices.Clone(s.Cards)
-		s.Cards[0].Used, s.Cards[0].Parts = 3<<30, live.Parts{Weights: 2 << 30, Cache: 700 << 20, State: 90 << 20, Scratch: 180 << 20}
-		s.Cards[0].Free = 17 << 30
+		s.Cards[0].Used, s.Cards[0].Parts = 3e9, live.Parts{Weights: 2e9, Cache: 700e6, State: 90e6, Scratch: 180e6}
+		s.Cards[0].Free = 17e9
 		if s.Stages == nil {
 			s.Stages = [][]live.Lane{{{Card: "cpu", Layers: "0–31"}}}
 		}

@@ -225,7 +225,7 @@ func (w *Window) screen(i int) screen {
 		w.screens[i] = w.chat
 	case screenLibrary:
 		w.screens[i] = library.NewScreen(library.Deps{
-			Models: w.deps.Library, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.do,
+			Models: w.deps.Library, Engine: w.deps.Engine, Window: w.win, Notice: w.notice.Say, Use: w.use, Do: w.do,
 		})
 	case screenCards:
 		w.screens[i] = cards.NewScreen(cards.Deps{Engine: w.deps.Engine, Planner: w.deps.Planner, Notice: w.notice.Say, Do: w.do})

@@ -11,7 +11,9 @@ import (
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/test"
 
+	"ingot/app/window/library"
 	"ingot/app/window/live"
+	"ingot/app/window/settings"
 	"ingot/app/window/widget"
 )
 
@@ -363,11 +365,45 @@ func TestLibrary(t *testing.T) {
 	}
 	w.dropped(fyne.Position{}, nil)
 	q.until(t, "drop", func() bool { return true })
-	uses := find(w.win.Content(), func(b *widget.Button) bool { return b.Text == "Use" })
-	test.Tap(uses)
+	w.use("q4") // is loaded already
+	w.Go(screenLibrary)
+	q.until(t, "the models again", func() bool { return says(w, "Llama 3.3 70B Instruct") })
+	var uses []*widget.Button
+	find(w.win.Content(), func(b *widget.Button) bool {
+		if b.Text == "Use" {
+			uses = append(uses, b)
+		}
+		return false
+	})
+	if uses[0].Disabled() || !uses[1].Disabled() {
+		t.Error("the model that is loaded, and no other, cannot be used again")
+	}
+	test.Tap(uses[0])
 	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.loads()) == 1 })
 	if f.loads()[0] != "sample" {
 		t.Errorf("loads %q", f.loads()[0])
+	}
+}
+
+// A model that only continues text says so where it is chosen.
+func TestModelsThatAreNotForChat(t *testing.T) {
+	f := newFake()
+	f.models = append(f.models, library.Model{ID: "base", Name: "Base 1B", Fit: library.Fits})
+	w, q := open(t, f)
+	w.Go(screenLibrary)
+	q.until(t, "the models", func() bool { return says(w, "Base 1B") })
+	if strings.Count(read(w), "not for chat") != 1 {
+		t.Errorf("the library says:\n%s", read(w))
+	}
+	test.Tap(find(w.win.Content(), func(o fyne.CanvasObject) bool {
+		var all []string
+		if _, ok := o.(fyne.Tappable); ok {
+			texts(o, &all)
+		}
+		return len(all) > 0 && all[0] == "Base 1B"
+	}).(fyne.Tappable))
+	if !says(w, "cannot hold a conversation") {
+		t.Errorf("the details say:\n%s", read(w))
 	}
 }
 
@@ -403,6 +439,40 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+}
+
+// A theme is saved when it is chosen, without what else is being edited.
+func TestThemeIsSavedAtOnce(t *testing.T) {
+	f := newFake()
+	f.fill()
+	w, q := open(t, f)
+	w.Go(screenSettings)
+	q.until(t, "the form", func() bool { return says(w, "Theme") })
+	values := func() settings.Values {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return f.values
+	}
+	choose := func(i int) {
+		c := find(w.win.Content(), func(c *widget.Choice) bool { return len(c.Options) == 3 && c.Options[2] == "Dark" })
+		c.Set(i)
+		c.OnChanged(i)
+	}
+	choose(2)
+	q.until(t, "the theme", func() bool { return values().Theme == "dark" })
+	if w.theme.Mode != "dark" || says(w, "Not saved yet") || says(w, "Undo changes") {
+		t.Errorf("theme %q; the window says:\n%s", w.theme.Mode, read(w))
+	}
+	find(w.win.Content(), func(*widget.Field) bool { return true }).SetText("4")
+	choose(1)
+	q.until(t, "the theme", func() bool { return values().Theme == "light" })
+	if values().Threads != 0 || !says(w, "Undo changes") {
+		t.Errorf("%d threads were saved with the theme", values().Threads)
+	}
+	test.Tap(button(t, w.win.Content(), "Undo changes"))
+	if w.theme.Mode != "light" || says(w, "Undo changes") {
+		t.Errorf("theme %q after the threads were undone", w.theme.Mode)
+	}
 }
 
 func TestFitsASmallWindow(t *testing.T) {

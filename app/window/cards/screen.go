@@ -59,9 +59,10 @@ func NewScreen(d Deps) *Screen {
 // Main is the screen's content.
 func (s *Screen) Main() fyne.CanvasObject { return s.page }
 
-// Shown implements the window's screen.
+// Shown predicts anew: the settings may have changed.
 func (s *Screen) Shown() {
 	s.shown = true
+	s.ways.about = ""
 	s.show()
 }
 

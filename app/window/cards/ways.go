@@ -19,38 +19,41 @@ type ways struct {
 	load    live.Loader[Plan]
 	use     live.Loader[struct{}]
 	plan    Plan
-	known   bool
-	about   string // the model and state that the plan was made for
-	busy    bool
+	about   string // the model and state that the plan was made for; "": another is needed
 	object  *fyne.Container
 	changed func() // the object is to be laid out again
 }
 
 func newWays(p Planner, do func(func()), notice func(string, string, func()), changed func()) *ways {
-	w := &ways{planner: p, notice: notice, changed: changed, object: widget.Column(theme.S)}
+	t := words.T()
+	w := &ways{planner: p, notice: notice, changed: changed, object: widget.Column(theme.S, widget.Strong(t.Ways), widget.Note(t.Predicting))}
 	w.load.Do, w.use.Do = do, do
 	return w
 }
 
 // show predicts again when another model is chosen or the engine started or failed.
 func (w *ways) show(st live.State) {
-	if about := fmt.Sprint(st.Model, st.Phase == live.Ready || st.Phase == live.Answering, st.NoRoom); about != w.about || !w.known {
+	if about := fmt.Sprint(st.Model, st.Phase == live.Ready || st.Phase == live.Answering, st.NoRoom); about != w.about {
 		w.about = about
-		if !w.load.Busy() || w.known {
-			w.fetch()
-		}
+		w.fetch()
 	}
 }
 
+// fetch predicts; what was predicted before stays in view, and nothing of it can be chosen.
 func (w *ways) fetch() {
-	w.known = true
 	w.load.Load(w.planner.Plan, func(p Plan, err error) {
 		if w.plan = p; err != nil {
 			w.plan = Plan{Problem: err.Error()}
 		}
 		w.build()
 	})
+	if len(w.plan.Ways) > 0 {
+		w.build()
+	}
 }
+
+// busy tells whether a choice has to wait for another or for what it would be made from.
+func (w *ways) busy() bool { return w.load.Busy() || w.use.Busy() }
 
 // way is the one in use, or else the best; nil: there is none.
 func (w *ways) way() *Way {
@@ -80,6 +83,9 @@ func (w *ways) build() {
 			list.Add(w.row(&w.plan.Ways[i]))
 		}
 		repack := widget.NewSwitch(w.plan.Repack, func(on bool) { w.choose(w.way(), on, 0) })
+		if w.busy() {
+			repack.Disable()
+		}
 		list.Add(widget.NewHairline())
 		list.Add(widget.Inset(theme.M, theme.L, theme.M, theme.L, widget.Setting(t.RepackLabel, w.repackHint(), 0, repack)))
 		w.object.Objects = []fyne.CanvasObject{
@@ -127,7 +133,7 @@ func (w *ways) row(v *Way) fyne.CanvasObject {
 	text := widget.Column(2, widget.RowGrow(theme.S, 0, widget.NewLabel(wayName(v)).Cut(), tag), widget.Note(figures))
 	use := widget.NewButton(t.Use, theme.Icon{}, widget.Plain, func() { w.choose(v, w.plan.Repack, 0) })
 	use.Small = true
-	if v.InUse || !v.Fits || w.busy {
+	if v.InUse || !v.Fits || w.busy() {
 		use.Disable()
 	}
 	return widget.Inset(theme.M, theme.L, theme.M, theme.L, widget.RowGrow(theme.L, 0, text, use))
@@ -153,21 +159,19 @@ func wayName(v *Way) string {
 
 // choose keeps a way and predicts again.
 func (w *ways) choose(v *Way, repack bool, tokens int) {
-	if v == nil || w.busy {
+	if v == nil || w.busy() {
 		return
 	}
-	w.busy = true
-	w.build()
 	way := *v
 	w.use.Load(func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, w.planner.Use(ctx, way, repack, tokens)
 	}, func(_ struct{}, err error) {
-		w.busy = false
 		if err != nil {
 			w.notice(err.Error(), "", nil)
 		}
 		w.fetch()
 	})
+	w.build()
 }
 
 // refusal is what to do about a model that had no room; nil: it has.

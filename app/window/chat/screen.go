@@ -414,7 +414,7 @@ func (s *Screen) picked() (Model, bool) {
 	return Model{ID: s.model, Name: s.model, Missing: true}, false
 }
 
-// pick makes a model answer from now on, here and in new conversations, and loads it.
+// pick makes a model answer from now on, here and in new conversations, and loads it where it is not.
 func (s *Screen) pick(m Model) {
 	conv := s.current
 	s.model = m.ID
@@ -432,7 +432,9 @@ func (s *Screen) pick(m Model) {
 				return err
 			}
 		}
-		go s.deps.Engine.Start(ctx, m.ID) // what goes wrong is in the engine's next state
+		if s.deps.Engine.State().Running() != m.ID {
+			go s.deps.Engine.Start(ctx, m.ID) // what goes wrong is in the engine's next state
+		}
 		return nil
 	})
 	s.Focus()

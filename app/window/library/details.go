@@ -45,7 +45,7 @@ func (d *details) show(m *Model) {
 	}
 	buttons := widget.Row(theme.S)
 	if !m.Missing && m.Problem == "" {
-		buttons.Add(widget.NewButton(t.Use, theme.IconChat, widget.Primary, func() { s.deps.Use(model.ID) }))
+		buttons.Add(s.useButton(model, theme.IconChat, widget.Primary, false))
 	}
 	if !m.Sample {
 		buttons.Add(widget.NewButton(t.Remove, theme.IconTrash, widget.Plain, func() { s.remove(model) }))
@@ -74,6 +74,8 @@ func reasonOf(m Model) string {
 		return t.SampleNote
 	case m.Sample:
 		return t.SampleNote + " " + m.Reason
+	case m.onlyContinues():
+		return t.OnlyContinuesHint + " " + m.Reason
 	}
 	return m.Reason
 }

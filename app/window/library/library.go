@@ -39,6 +39,9 @@ type Model struct {
 	Reason  string // one sentence about Fit
 }
 
+// onlyContinues tells whether the model can be used, but not for conversations.
+func (m Model) onlyContinues() bool { return !m.HasTemplate && !m.Missing && m.Problem == "" }
+
 // Found is a model that another program has on this computer.
 type Found struct {
 	Path         string

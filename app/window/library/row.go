@@ -31,21 +31,27 @@ func newRow(s *Screen, m Model) *row {
 	name := widget.Strong(m.Name).Cut()
 	line := widget.Caption(summary(m)).Cut()
 	right := widget.Row(theme.S, fitBadge(m))
-	switch {
-	case m.Missing || m.Problem != "":
-	case m.Chosen:
-		in := widget.NewBadge()
-		in.Set(t.InUse, theme.Accent)
-		right.Objects = append([]fyne.CanvasObject{in}, right.Objects...)
-		fallthrough
-	default:
-		use := widget.NewButton(t.Use, theme.Icon{}, widget.Plain, func() { s.deps.Use(m.ID) })
-		use.Small = true
-		right.Add(use)
+	if !m.Missing && m.Problem == "" {
+		if m.Chosen {
+			in := widget.NewBadge()
+			in.Set(t.InUse, theme.Accent)
+			right.Objects = append([]fyne.CanvasObject{in}, right.Objects...)
+		}
+		right.Add(s.useButton(m, theme.Icon{}, widget.Plain, true))
 	}
 	r.all = widget.Stack(r.panel, widget.Inset(10, theme.M, 10, theme.L, widget.RowGrow(theme.M, 0, widget.Column(3, name, line), right)))
 	r.paint()
 	return r
+}
+
+// useButton begins a conversation with a model, unless it is the one that new ones have and is loaded already.
+func (s *Screen) useButton(m Model, icon theme.Icon, kind widget.Kind, small bool) *widget.Button {
+	use := widget.NewButton(words.T().Use, icon, kind, func() { s.deps.Use(m.ID) })
+	use.Small = small
+	if m.Chosen && m.ID == s.running {
+		use.Disable()
+	}
+	return use
 }
 
 // summary is the line under a model's name.
@@ -65,6 +71,9 @@ func summary(m Model) string {
 	}
 	if m.Context > 0 {
 		parts = append(parts, live.Number(m.Context)+" "+t.Tokens)
+	}
+	if m.onlyContinues() {
+		parts = append(parts, t.OnlyContinues)
 	}
 	return strings.Join(parts, "  ·  ")
 }

@@ -18,6 +18,7 @@ import (
 // Deps is what the screen is built from.
 type Deps struct {
 	Models Models
+	Engine live.Engine
 	Window fyne.Window // for file dialogs
 	Notice func(text, button string, do func())
 	Use    func(id string) // begins a conversation with a model
@@ -38,7 +39,9 @@ type Screen struct {
 	selected  string
 	filter    string
 	lines     []line
+	running   string // the model that is loaded
 	unlisten  func()
+	unwatch   func()
 
 	feed    *widget.Feed
 	search  *widget.Field
@@ -84,6 +87,12 @@ func NewScreen(deps Deps) *Screen {
 	list := widget.ColumnGrow(0, 1, head, widget.Stack(s.feed, s.note))
 	s.main = widget.RowFill(0, 0, list, s.details.object)
 	s.unlisten = deps.Models.Subscribe(func() { s.do(s.reload) })
+	s.unwatch = live.Watch(deps.Engine, s.do, func(st live.State) {
+		if now := st.Running(); now != s.running {
+			s.running = now
+			s.show()
+		}
+	})
 	s.show()
 	return s
 }
@@ -100,6 +109,7 @@ func (s *Screen) Hidden() {}
 // Close ends what is being read.
 func (s *Screen) Close() {
 	s.unlisten()
+	s.unwatch()
 	s.models.Close()
 	s.elsewhere.Close()
 }

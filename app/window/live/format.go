@@ -6,20 +6,19 @@ import (
 	"time"
 )
 
-// Bytes writes a size as people read it: 3.4 GB, 812 MB. Units of 1024, as memory is counted.
+// Bytes writes a size as people read it: 3.4 GB, 812 MB. Decimal units, as stores and file managers count.
 func Bytes(n int64) string {
-	const k = 1024
 	switch {
-	case n < k:
+	case n < 1e3:
 		return fmt.Sprintf("%d B", n)
-	case n < k*k:
-		return fmt.Sprintf("%.0f KB", float64(n)/k)
-	case n < k*k*k:
-		return short(float64(n)/(k*k)) + " MB"
-	case n < k*k*k*k:
-		return short(float64(n)/(k*k*k)) + " GB"
+	case n < 1e6:
+		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
+	case n < 1e9:
+		return short(float64(n)/1e6) + " MB"
+	case n < 1e12:
+		return short(float64(n)/1e9) + " GB"
 	}
-	return short(float64(n)/(k*k*k*k)) + " TB"
+	return short(float64(n)/1e12) + " TB"
 }
 
 // Count writes a number of parameters: 4.0 B, 812 M.

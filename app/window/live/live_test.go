@@ -117,7 +117,7 @@ func TestSequenceKeepsItsOrder(t *testing.T) {
 
 func TestFormats(t *testing.T) {
 	for got, want := range map[string]string{
-		Bytes(3_650_722_202): "3.4 GB", Bytes(0): "0 B", Bytes(900 << 20): "900 MB", Bytes(2048): "2 KB",
+		Bytes(1_190_000_000): "1.2 GB", Bytes(34_000_000_000): "34.0 GB", Bytes(0): "0 B", Bytes(900 << 20): "944 MB", Bytes(2048): "2 kB",
 		Count(4_020_000_000): "4.0 B", Count(812_000_000): "812 M", Count(0): "",
 		Number(32768): "32,768", Number(999): "999", Number(1000): "1,000", Number(-1234): "-1,234", Number(1234567): "1,234,567",
 		Rate(0): "–", Rate(4.214): "4.21", Rate(38.52): "38.5", Rate(1412): "1,412",

@@ -38,6 +38,14 @@ type State struct {
 	Threads int
 }
 
+// Running is the model that is loaded or being loaded; "": none.
+func (s State) Running() string {
+	if s.Phase == None || s.Phase == Failed {
+		return ""
+	}
+	return s.Model
+}
+
 // Card is a compute device. Bytes.
 type Card struct {
 	Name        string // "cpu", "hip:3"

@@ -19,7 +19,7 @@ type Deps struct {
 	Store    Store
 	Engine   live.Engine
 	Notice   func(text, button string, do func())
-	SetTheme func(theme.Mode) // at once, before it is saved
+	SetTheme func(theme.Mode)
 	Version  string
 	Do       func(func()) // runs on the UI goroutine; nil: fyne.Do
 }
@@ -29,7 +29,7 @@ type Screen struct {
 	deps    Deps
 	do      func(func())
 	load    live.Loader[loaded]
-	save    live.Loader[struct{}]
+	changes live.Sequence
 	machine Machine
 	saved   Values // on disk
 	edited  Values
@@ -43,7 +43,7 @@ type Screen struct {
 	repack  *widget.Switch
 	think   *widget.Choice
 	look    *widget.Choice
-	system  *widget.Field
+	system  *widget.Area
 	bar     *fyne.Container
 	barText *widget.Label
 	apply   *widget.Button
@@ -73,7 +73,7 @@ func NewScreen(deps Deps) *Screen {
 	}
 	t := words.T()
 	s := &Screen{deps: deps, do: deps.Do, holder: widget.Stack()}
-	s.load.Do, s.save.Do = s.do, s.do
+	s.load.Do = s.do
 	s.barText = widget.NewLabel("").Cut()
 	s.apply = widget.NewButton("", theme.IconCheck, widget.Primary, s.applyNow)
 	s.revert = widget.NewButton(t.Revert, theme.Icon{}, widget.Quiet, s.undo)
@@ -113,7 +113,6 @@ func (s *Screen) Hidden() {}
 func (s *Screen) Close() {
 	s.stop()
 	s.load.Close()
-	s.save.Close()
 }
 
 // build makes the form for the values as edited.
@@ -130,9 +129,8 @@ func (s *Screen) build() {
 	s.think = widget.NewChoice([]string{t.ReasoningAuto, t.ReasoningOn, t.ReasoningOff}, max(slices.Index(thinkings, v.Reasoning), 0),
 		func(i int) { v.Reasoning = thinkings[i]; s.showBar() })
 	s.look = widget.NewChoice([]string{t.ThemeSystem, t.ThemeLight, t.ThemeDark}, max(slices.Index(looks, theme.Mode(v.Theme)), 0),
-		func(i int) { v.Theme = string(looks[i]); s.deps.SetTheme(looks[i]); s.showBar() })
-	s.system = widget.NewArea(v.System, "", 3)
-	s.system.OnChanged = func(text string) { v.System = text; s.showBar() }
+		func(i int) { s.chooseTheme(looks[i]) })
+	s.system = widget.NewArea(v.System, 3)
 
 	oneOf := func(names []string, at *string) *widget.Choice {
 		return widget.NewChoice(names, max(slices.Index(names, *at), 0), func(i int) { *at = names[i]; s.showBar() })
@@ -151,7 +149,7 @@ func (s *Screen) build() {
 	)
 	answers := widget.Section(t.AnswerSection,
 		widget.Setting(t.ReasoningLabel, t.ReasoningDefaultHint, 0, s.think),
-		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), widget.Box(s.system)),
+		widget.Column(theme.S, widget.Column(2, widget.NewLabel(t.SystemLabel), widget.Note(t.SystemHint)), widget.Box(&s.system.Field)),
 		whole(&v.MaxTokens, 1, 1<<24).row(t.MaxTokensLabel, t.MaxTokensHint),
 		real(&v.Temperature, 0, 5).row(t.TemperatureLabel, t.TemperatureHint),
 		s.number(newWhole(&v.TopK, 0, 1<<20, "0")).row(t.TopKLabel, t.TopKHint),
@@ -170,6 +168,13 @@ func (s *Screen) build() {
 	column := widget.Column(theme.XL, widget.Title(t.Settings), engine, answers, look, data, widget.Note(fmt.Sprintf(t.VersionF, s.deps.Version)))
 	page := widget.NewPage(760, theme.XL, 20, column)
 	s.holder.Objects = []fyne.CanvasObject{page}
+	s.system.OnChanged = func(text string) {
+		v.System = text
+		if size := s.system.Size(); s.system.HeightFor(size.Width) != size.Height {
+			page.Refresh()
+		}
+		s.showBar()
+	}
 	for _, f := range s.fields {
 		f.changed = func(relayout bool) {
 			if relayout {
@@ -257,9 +262,8 @@ func (s *Screen) showBar() {
 	}
 	was := s.bar.Visible()
 	widget.SetVisible(s.bar, changed || bad != "")
-	running := s.engine.Phase == live.Ready || s.engine.Phase == live.Answering || s.engine.Phase == live.Loading
 	text, label := t.Unsaved, t.Apply
-	if running && needsReload(s.saved, s.edited) {
+	if s.engine.Running() != "" && needsReload(s.saved, s.edited) {
 		text, label = t.UnsavedRestart, t.ApplyRestart
 	}
 	s.barText.SetColor(theme.Muted)
@@ -281,10 +285,10 @@ func (s *Screen) showBar() {
 func (s *Screen) applyNow() {
 	v := s.edited
 	v.Cards = slices.Clone(v.Cards)
-	reload := needsReload(s.saved, v) && s.engine.Model != "" && s.engine.Phase != live.None && s.engine.Phase != live.Failed
-	model := s.engine.Model
+	model := s.engine.Running()
+	reload := model != "" && needsReload(s.saved, v)
 	s.apply.Disable()
-	s.save.Load(func(ctx context.Context) (struct{}, error) { return struct{}{}, s.deps.Store.Save(ctx, v) }, func(_ struct{}, err error) {
+	s.act(func(ctx context.Context) error { return s.deps.Store.Save(ctx, v) }, func(err error) {
 		s.apply.Enable()
 		if err != nil {
 			s.deps.Notice(err.Error(), "", nil)
@@ -305,11 +309,34 @@ func (s *Screen) applyNow() {
 	})
 }
 
+// chooseTheme shows a theme and saves it at once, without what else is being edited.
+func (s *Screen) chooseTheme(m theme.Mode) {
+	s.deps.SetTheme(m)
+	s.saved.Theme, s.edited.Theme = string(m), string(m)
+	s.act(func(ctx context.Context) error {
+		v, _, err := s.deps.Store.Load(ctx)
+		if err != nil {
+			return err
+		}
+		v.Theme = string(m)
+		return s.deps.Store.Save(ctx, v)
+	}, func(err error) {
+		if err != nil {
+			s.deps.Notice(err.Error(), "", nil)
+		}
+	})
+}
+
+// act changes what is on disk and tells how that went.
+func (s *Screen) act(do func(context.Context) error, done func(error)) {
+	s.changes.Do(func() {
+		err := do(context.Background())
+		s.do(func() { done(err) })
+	})
+}
+
 // undo goes back to what is on disk.
 func (s *Screen) undo() {
-	if s.edited.Theme != s.saved.Theme {
-		s.deps.SetTheme(theme.Mode(s.saved.Theme))
-	}
 	s.edited = s.saved
 	s.edited.Cards = slices.Clone(s.saved.Cards)
 	s.build()

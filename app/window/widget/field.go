@@ -35,16 +35,31 @@ func NewField(text, placeholder string) *Field {
 	return f
 }
 
-// NewArea makes a field of several lines.
-func NewArea(text, placeholder string, rows int) *Field {
-	f := &Field{}
-	f.MultiLine = true
-	f.Wrapping = fyne.TextWrapWord
-	f.ExtendBaseWidget(f)
-	f.SetMinRowsVisible(rows)
-	f.SetPlaceHolder(placeholder)
-	f.SetText(text)
-	return f
+// Area is a field of several lines that is as high as its text, so that all of it is seen without a wheel of its own.
+type Area struct {
+	Field
+	least, rows int
+	measure     *Prose // tells how many rows the text takes
+}
+
+// NewArea makes an area of at least so many rows.
+func NewArea(text string, rows int) *Area {
+	a := &Area{least: rows, measure: NewProse(Style{})}
+	a.MultiLine = true
+	a.Wrapping = fyne.TextWrapWord
+	a.ExtendBaseWidget(a)
+	a.SetText(text)
+	return a
+}
+
+// HeightFor implements Item.
+func (a *Area) HeightFor(width float32) float32 {
+	a.measure.SetText(a.Text)
+	if rows := max(a.measure.Rows(width-2*theme.S-2), a.least); rows != a.rows {
+		a.rows = rows
+		a.SetMinRowsVisible(rows)
+	}
+	return a.MinSize().Height
 }
 
 // Box sets a field in a panel that takes the accent while the field has the focus.

@@ -8,6 +8,7 @@ import (
 	"math"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/container"
 	fw "fyne.io/fyne/v2/widget"
 )
 
@@ -25,7 +26,7 @@ type HeightLayout interface {
 }
 
 // HeightOf returns the height an object takes at a width: an Item's answer, a container's by its layout,
-// otherwise the minimum height.
+// that of what a theme is laid over, otherwise the minimum height.
 func HeightOf(o fyne.CanvasObject, width float32) float32 {
 	switch v := o.(type) {
 	case Item:
@@ -34,6 +35,8 @@ func HeightOf(o fyne.CanvasObject, width float32) float32 {
 		if l, ok := v.Layout.(HeightLayout); ok {
 			return l.HeightFor(v.Objects, width)
 		}
+	case *container.ThemeOverride:
+		return HeightOf(v.Content, width)
 	}
 	return o.MinSize().Height
 }

@@ -400,3 +400,23 @@ func TestDocumentGrowsThroughEveryPrefix(t *testing.T) {
 		t.Errorf("after shrinking: %q", got)
 	}
 }
+
+// The wheel moves a page wherever it is turned, and an area is as high as its text.
+func TestWheelOverAnArea(t *testing.T) {
+	testApp(t)
+	a := NewArea("", 3)
+	p := NewPage(400, 0, 0, Column(0, Box(&a.Field), Fixed(0, 900, NewPanel(theme.Sheet, "", 0))))
+	w := test.NewTempWindow(t, p)
+	w.SetPadded(false)
+	w.Resize(fyne.NewSize(400, 300))
+	test.Scroll(w.Canvas(), fyne.NewPos(100, 20), 0, -40)
+	if p.above() != 40 {
+		t.Errorf("the page moved by %.0f, want 40", p.above())
+	}
+	low := a.Size().Height
+	a.SetText(strings.Repeat("line\n", 9) + strings.Repeat("wide ", 100))
+	p.Refresh()
+	if high := a.Size().Height; high < 4*low || high > 7*low {
+		t.Errorf("%.0f high for more than 12 rows, %.0f for 3", high, low)
+	}
+}

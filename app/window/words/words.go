@@ -44,6 +44,7 @@ type Table struct {
 	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files     string
 	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
 	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
+	OnlyContinues, OnlyContinuesHint                                                 string
 
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
@@ -51,7 +52,7 @@ type Table struct {
 	NoTopology, Devices, ThreadsF, LayersF, PredictedF, MeasuredF           string
 	Ways, WaysF, WaysHintF, WayOne, WayLanesF, WayStagesF, WayBothF         string
 	WayFiguresF, WayInUse, WayBest, RepackCards, NoRoom, ShorterF           string
-	OtherWayF, ChooseWay, RepackOffF, RepackOnF                             string
+	OtherWayF, ChooseWay, RepackOffF, RepackOnF, Predicting                 string
 
 	// Server
 	ServerIntro, ServerOn, ServerOff, ServerStarting, Address, Port, Host    string
