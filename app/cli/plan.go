@@ -50,9 +50,9 @@ func printPlan(w io.Writer, p *engine.Planned) {
 		fmt.Fprintf(w, " for each of %d", p.Slots)
 	}
 	fmt.Fprintf(w, ", prompts of %d tokens in pieces of %d\n\n", p.Prompt, p.UBatch)
-	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11s | %11s | %-11s |\n", "topology", "stages", "fullest card", "decode tok/s", "prefill tok/s", "")
-	fmt.Fprintf(w, "| %s | %s | %s: | %s: | %s: | %s |\n", strings.Repeat("-", 20), strings.Repeat("-", 6), strings.Repeat("-", 11), strings.Repeat("-", 10),
-		strings.Repeat("-", 10), strings.Repeat("-", 11))
+	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %12s | %13s | %-11s |\n", "topology", "stages", "fullest card", "decode tok/s", "prefill tok/s", "")
+	fmt.Fprintf(w, "| %s | %s | %s: | %s: | %s: | %s |\n", strings.Repeat("-", 20), strings.Repeat("-", 6), strings.Repeat("-", 11), strings.Repeat("-", 11),
+		strings.Repeat("-", 12), strings.Repeat("-", 11))
 	for i := range p.Topologies {
 		t := &p.Topologies[i]
 		note := ""
@@ -64,7 +64,7 @@ func printPlan(w io.Writer, p *engine.Planned) {
 		case t.Problem != "":
 			note = "impossible"
 		}
-		fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11.1f | %11.0f | %-11s |\n", topologyFlags(t), stageText(t), fmt.Sprintf("%d MiB", t.Fullest>>20), t.Decode, t.Prefill, note)
+		fmt.Fprintf(w, "| %-20s | %-6s | %12s | %12.1f | %13.0f | %-11s |\n", topologyFlags(t), stageText(t), fmt.Sprintf("%d MiB", t.Fullest>>20), t.Decode, t.Prefill, note)
 	}
 	for i := range p.Topologies {
 		if t := &p.Topologies[i]; t.Problem != "" {
