@@ -82,6 +82,7 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	var o benchOptions
 	fs := flags(env, "bench")
 	o.register(fs.FlagSet)
+	fs.checks = append(fs.checks, o.on.Check)
 	if _, err := fs.parse(args, 0, 0); err != nil {
 		return err
 	}
@@ -133,7 +134,7 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 		name   string
 		values intList
 		least  int
-	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 1}, {"ngl", o.gpuLayers, -1}} {
+	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 0}, {"ngl", o.gpuLayers, -1}} {
 		for _, n := range l.values {
 			if n < l.least {
 				return nil, fmt.Errorf("-%s is %d, expected at least %d", l.name, n, l.least)

@@ -151,10 +151,13 @@ func visibleBut(s, these string) string {
 }
 
 // complain prints an error as one line of standard error.
-func complain(env *Env, err error) {
-	// That a request is bad is for programs to know: here it was a command.
+func complain(env *Env, err error) { fmt.Fprintf(env.Stderr, "ingot: %s\n", sentence(err)) }
+
+// sentence is an error as one line, with options named as here. That a request is bad is for programs to know: here it was
+// a command.
+func sentence(err error) string {
 	text := optionNames.Replace(strings.Replace(err.Error(), engine.ErrBadRequest.Error()+": ", "", 1))
-	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(text, "\n", "; ")))
+	return visible(strings.ReplaceAll(text, "\n", "; "))
 }
 
 // maxInput bounds what is read into memory from a file or standard input: a device or a pipe may never end.

@@ -35,7 +35,7 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "compare-logits")
 	format := oneOf(fs.FlagSet, "o", "output `format`", "md", "json")
 	var o engine.Options
-	engineFlags(fs.FlagSet, &o)
+	engineFlags(fs, &o)
 	rest, err := fs.parse(args, 2, 2)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 func runPlan(_ context.Context, env *Env, args []string) error {
 	o := engine.PlanOptions{Free: true}
 	fs := flags(env, "plan")
-	engineFlags(fs.FlagSet, &o.Options)
+	engineFlags(fs, &o.Options)
 	fs.Lookup("cards").Usage = "`list` of cards, such as 8xMI50 or 2xRTX3090,cpu; not given: those that are here"
 	fs.Var((*count)(&o.Slots), "np", "`sequences` at once; 0: 1")
 	fs.Var((*count)(&o.Depth), "d", "`tokens` in the context when an answer's speed is predicted")

@@ -54,10 +54,6 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	o.Threads = int(o.threads)
-	in, err := env.Resolve(rest[0])
-	if err != nil {
-		return err
-	}
 	out, to := "", rest[len(rest)-1]
 	switch {
 	case len(rest) == 3:
@@ -66,6 +62,13 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 		return fs.misuse("an argument is missing")
 	}
 	o.Type = to
+	if err := o.Check(); err != nil {
+		return fs.misuse(sentence(err))
+	}
+	in, err := env.Resolve(rest[0])
+	if err != nil {
+		return err
+	}
 	show := &progressLine{env: env, on: isTerminal(env.Stderr)}
 	o.Progress = func(p engine.QuantizeProgress) {
 		show.print(float64(p.Done)/float64(p.Total), fmt.Sprintf("%s of %s", bytesText(p.Done), bytesText(p.Total)), p.Tensor)

@@ -28,8 +28,8 @@ type runOptions struct {
 func runRun(ctx context.Context, env *Env, args []string) error {
 	var o runOptions
 	fs := flags(env, "run")
-	engineFlags(fs.FlagSet, &o.engine)
-	sampling := samplingFlags(fs.FlagSet)
+	engineFlags(fs, &o.engine)
+	sampling := samplingFlags(fs)
 	fs.Var((*count)(&o.request.MaxTokens), "n", "most `tokens` of an answer; 0: up to the end of the context")
 	reasoning := oneOf(fs.FlagSet, "reasoning", "`when` to let the model think aloud", "auto", "on", "off")
 	fs.StringVar(&o.system, "system", "", "`instructions` before the conversation")
@@ -38,10 +38,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.request.Sampling, err = sampling(); err != nil {
-		return err
-	}
-	o.reasoning = *reasoning
+	o.request.Sampling, o.reasoning = *sampling, *reasoning
 	prompt := strings.Join(rest[1:], " ")
 	interactive := isTerminal(env.Stdin) && prompt == ""
 	if !isTerminal(env.Stdin) {
