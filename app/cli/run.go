@@ -214,6 +214,9 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 	} else {
 		c.messages = append(c.messages, chat.Message{Role: "assistant", Content: text.String(), Reasoning: thought.String()})
 	}
+	if failed == nil && result != nil && result.Reason == engine.FinishLength && text.Len() == 0 && c.e.Info().CanThink && c.o.reasoning != "off" {
+		fmt.Fprintf(c.env.Stderr, "ingot: the answer ended after %d tokens, while the model was still thinking; more (-n, -c) or --reasoning off gives one\n", result.Usage.Completion)
+	}
 	if failed == nil && c.o.verbose && result != nil {
 		u, t := result.Usage, result.Timing
 		fmt.Fprintf(c.env.Stderr, "[prompt %d tokens (%d held), %.1f tok/s; answer %d tokens, %.1f tok/s; %s]\n",
