@@ -62,7 +62,7 @@ func init() { // not a literal: flags, which the commands call, looks their usag
 		{"show", "MODEL", "show what a model's file says, and whether it fits this machine", runShow},
 		{"plan", "MODEL --cards 8xMI50", "predict memory and speed of a model on cards, which need not be here", runPlan},
 		{"devices", "", "list the devices that models can run on", runDevices},
-		{"bench", "-m MODEL", "measure how fast a model reads prompts and writes answers", runBench},
+		{"bench", "MODEL...", "measure how fast a model reads prompts and writes answers", runBench},
 		{"tokenize", "-m FILE", "print the token ids of the text on standard input", runTokenize},
 		{"template", "FILE.jinja|MODEL --context FILE.json", "render a chat template", runTemplate},
 		{"quantize", "IN.gguf OUT.gguf TYPE", "write a model file in smaller types", runQuantize},

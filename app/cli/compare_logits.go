@@ -57,6 +57,8 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	defer e.Close()
+	warnOfContext(env, e.Info())
+	warnOfThreads(env, e.Info())
 	d, err := compare(ctx, e, &ref)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -32,6 +33,13 @@ func engineFlags(fs *flagSet, o *engine.Options) {
 func warnOfContext(env *Env, i engine.Info) {
 	if i.TrainContext > 0 && i.Context > i.TrainContext {
 		fmt.Fprintf(env.Stderr, "ingot: a context of %d tokens, but %s was trained for %d: answers may go wrong beyond\n", i.Context, visible(i.Name), i.TrainContext)
+	}
+}
+
+// warnOfThreads says that there are more threads than can run at once: they wait for each other at every step.
+func warnOfThreads(env *Env, i engine.Info) {
+	if n := runtime.NumCPU(); i.Threads > n {
+		fmt.Fprintf(env.Stderr, "ingot: %s, but %s here: that is slower than fewer\n", counted(i.Threads, "thread"), counted(n, "processor"))
 	}
 }
 

@@ -18,6 +18,7 @@ func TestMisuseIsRefusedFirst(t *testing.T) {
 		"bench -m sample -t -1":                                "-t is -1, expected at least 0",
 		"bench -m sample -b 0":                                 "-b is 0, expected at least 1",
 		"bench -m sample -tps 99":                              "-tps is 99, expected 0 to 64",
+		"bench -m sample -t 1,5000":                            "-t is 5000, expected 0 to 1024",
 		"bench -m sample -ts x":                                "expected numbers above 0",
 		"quantize sample x.gguf FOO":                           `unknown type "FOO": expected one of F32`,
 		"quantize sample x.gguf Q4_0 --tensor-type attn_v=Q99": `unknown tensor type "Q99"`,

@@ -27,8 +27,8 @@ func (o *quantizeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.Requantize, "allow-requantize", false, "take a file that is quantized already; what it lost is lost twice")
 	fs.BoolVar(&o.Overwrite, "force", false, "write over a file that is there")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print what each tensor would become, write nothing")
-	fs.Var(&o.threads, "t", "`threads`; one a physical core where not given")
-	fs.Var(&o.threads, "threads", "`threads`; one a physical core where not given")
+	fs.Var(&o.threads, "t", "`threads`; 0: one a physical core")
+	fs.Var(&o.threads, "threads", "`threads`; 0: one a physical core")
 }
 
 // tensorTypes is a flag that adds PATTERN=TYPE.

@@ -61,6 +61,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	}
 	defer e.Close()
 	warnOfContext(env, e.Info())
+	warnOfThreads(env, e.Info())
 	c := conversation{env: env, e: e, o: &o}
 	if o.system != "" {
 		c.messages = append(c.messages, chat.Message{Role: "system", Content: o.system})
@@ -215,7 +216,7 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 		c.messages = append(c.messages, chat.Message{Role: "assistant", Content: text.String(), Reasoning: thought.String()})
 	}
 	if failed == nil && result != nil && result.Reason == engine.FinishLength && text.Len() == 0 && c.e.Info().CanThink && c.o.reasoning != "off" {
-		fmt.Fprintf(c.env.Stderr, "ingot: the answer ended after %d tokens, while the model was still thinking; more (-n, -c) or --reasoning off gives one\n", result.Usage.Completion)
+		fmt.Fprintf(c.env.Stderr, "ingot: the answer ended after %s, while the model was still thinking; more (-n, -c) or --reasoning off gives one\n", counted(result.Usage.Completion, "token"))
 	}
 	if failed == nil && c.o.verbose && result != nil {
 		u, t := result.Usage, result.Timing
