@@ -161,5 +161,8 @@ func parseWritable(name string) (tensor.Type, error) {
 	if err == nil && !t.Readable() {
 		err = fmt.Errorf("tensor type %v cannot be written", t)
 	}
+	if err != nil {
+		err = fmt.Errorf("%w: expected one of %s", err, typeNames())
+	}
 	return t, err
 }
