@@ -13,6 +13,7 @@ func TestMisuseIsRefusedFirst(t *testing.T) {
 		"run sample --temp -1 hi":                              "temperature is -1",
 		"run sample -tps 99 hi":                                "-tps is 99, expected 0 to 64",
 		"run sample -ot ffn hi":                                `-ot has "ffn", expected PATTERN=CARD`,
+		"serve sample --port 99999":                            "--port is 99999, expected 0 to 65535",
 		"serve sample -t 5000":                                 "-t is 5000, expected 0 to 1024",
 		"bench -m sample -p -5":                                "-p is -5, expected at least 0",
 		"bench -m sample -t -1":                                "-t is -1, expected at least 0",

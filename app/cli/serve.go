@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 
 	"ingot/app/openai"
@@ -25,6 +26,12 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	fs.Var((*wordList)(&origins), "allow-origin", "`origins`,... of web pages that may use it, beside its own; *: any")
 	quiet := fs.Bool("q", false, "do not log requests")
 	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
+	fs.checks = append(fs.checks, func() error {
+		if *port < 0 || *port > math.MaxUint16 {
+			return fmt.Errorf("--port is %d, expected 0 to %d", *port, math.MaxUint16)
+		}
+		return nil
+	})
 	rest, err := fs.parse(args, 1, 1)
 	if err != nil {
 		return err
