@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 
 	"ingot/engine/device"
 	"ingot/engine/plan"
+	"ingot/kernels/cpu"
 )
 
 const maxLanes = 64
@@ -158,6 +160,28 @@ func (o *Options) moves() (all []move, err error) {
 		all = append(all, move{p, text[at+1:]})
 	}
 	return all, nil
+}
+
+// newCPU is the processor with that many threads at the level that Options.Level names, or else INGOT_CPU.
+func newCPU(threads int, level string) (*device.CPU, error) {
+	l, err := levelOf(level)
+	if err != nil {
+		return nil, err
+	}
+	return device.NewCPU(threads, l.String())
+}
+
+// levelOf is the instruction-set level of that name; "": the one that INGOT_CPU names.
+func levelOf(name string) (cpu.Level, error) {
+	from := "Options.Level"
+	if name == "" {
+		name, from = os.Getenv("INGOT_CPU"), "INGOT_CPU"
+	}
+	l, err := cpu.ParseLevel(name)
+	if err != nil {
+		return l, fmt.Errorf("%w: %s: %w", ErrBadRequest, from, err)
+	}
+	return l, nil
 }
 
 // spread is how the model is divided among the cards.

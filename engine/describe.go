@@ -2,7 +2,6 @@ package engine
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -137,7 +136,7 @@ func (e *Engine) Status() Status {
 
 // Devices lists the compute devices of this machine.
 func Devices() ([]Card, error) {
-	c, err := device.NewCPU(0, os.Getenv("INGOT_CPU"))
+	c, err := newCPU(0, "")
 	if err != nil {
 		return nil, err
 	}

@@ -23,6 +23,8 @@ var (
 	ErrClosed = errors.New("engine closed")
 	// ErrNoTemplate is returned when messages are given to a model whose file carries no chat template.
 	ErrNoTemplate = errors.New("model has no chat template")
+	// ErrNoVocabulary is returned when text is given to a model whose file has token ids without texts.
+	ErrNoVocabulary = errors.New("the file has no vocabulary, so text cannot become tokens")
 	// ErrBadRequest is returned when a request contradicts itself or asks what the model cannot do.
 	ErrBadRequest = errors.New("bad request")
 )

@@ -14,7 +14,7 @@ import (
 // Vocab is a tokenizer.
 type Vocab = token.Vocab
 
-// OpenVocab reads the tokenizer of a model or vocabulary-only file.
+// OpenVocab reads the tokenizer of a model or vocabulary-only file. A file without one is an ErrNoVocabulary.
 func OpenVocab(path string) (*Vocab, error) {
 	f, err := gguf.OpenHeader(path)
 	if err != nil {
@@ -22,6 +22,9 @@ func OpenVocab(path string) (*Vocab, error) {
 	}
 	defer f.Close()
 	v, err := token.New(f.Meta())
+	if err == nil && !v.HasTexts() {
+		err = ErrNoVocabulary
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}

@@ -31,7 +31,7 @@ type Engine struct {
 
 // Open loads a model. The error says in one sentence what is wrong with the file or what does not fit.
 func Open(path string, o Options) (_ *Engine, err error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	mode, _, _ := loadMode(o.Load) // checked above
@@ -57,7 +57,9 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	if err := e.loadTemplate(); err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
-	if err := e.start(model, weights, o); err != nil {
+	if err := e.start(model, weights, o); errors.Is(err, ErrBadRequest) {
+		return nil, err // the options' fault, not the file's
+	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}
 	e.describe(path)

@@ -206,7 +206,7 @@ func TestFilesThatDoNotFit(t *testing.T) {
 	}
 }
 
-func TestModelWithoutTemplate(t *testing.T) {
+func TestModelWithoutTemplateOrVocabulary(t *testing.T) {
 	e, err := Open(tiny(t, "llama", nil), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -216,6 +216,9 @@ func TestModelWithoutTemplate(t *testing.T) {
 		t.Errorf("%+v", i)
 	}
 	if err := refused(t, e, ask("", 1, user("a"))); !errors.Is(err, ErrNoTemplate) {
+		t.Error(err)
+	}
+	if err := refused(t, e, Request{Text: "a"}); !errors.Is(err, ErrNoVocabulary) || !errors.Is(err, ErrBadRequest) {
 		t.Error(err)
 	}
 	if tokens, _, _, _ := answerTo(t, e, Request{Tokens: []int32{1, 2, 3}, MaxTokens: 5}); len(tokens) != 5 {

@@ -96,7 +96,7 @@ type Pieces struct {
 // may end after its tensor table, or a shape file (.json; see engine/shape). The recommended topology is the one that fits and
 // takes least time for the prompt and 256 tokens of answer.
 func Plan(path string, o PlanOptions) (*Planned, error) {
-	if err := o.check(); err != nil {
+	if err := o.Check(); err != nil {
 		return nil, err
 	}
 	f, err := openTable(path)

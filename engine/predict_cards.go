@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -97,11 +96,7 @@ func (o *PlanOptions) described() (*described, error) {
 	if processors == 0 {
 		return d, nil
 	}
-	level := o.Level
-	if level == "" {
-		level = os.Getenv("INGOT_CPU")
-	}
-	card, err := device.NewCPU(o.Threads, level)
+	card, err := newCPU(o.Threads, o.Level)
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 
 	"ingot/engine/chat"
 )
@@ -53,6 +54,9 @@ func (e *Engine) prepare(r *Request) (*prompt, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if len(p.tokens) == 0 && !e.vocab.HasTexts() {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBadRequest, filepath.Base(e.info.Path), ErrNoVocabulary)
 	}
 	if len(p.tokens) == 0 {
 		return nil, fmt.Errorf("%w: the prompt has no tokens", ErrBadRequest)

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"os"
 	"regexp"
 
 	"ingot/engine/gguf"
@@ -75,6 +74,9 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (*Quantize
 	if err != nil {
 		return nil, err
 	}
+	if qo.Level, err = levelOf(o.Level); err != nil {
+		return nil, err
+	}
 	f, err := gguf.Open(in)
 	if err != nil {
 		return nil, err
@@ -107,6 +109,12 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (*Quantize
 	return q, nil
 }
 
+// Check refuses names that no type has and patterns that are none.
+func (o *QuantizeOptions) Check() error {
+	_, err := o.parse()
+	return err
+}
+
 // parse reads the names.
 func (o *QuantizeOptions) parse() (*quant.Options, error) {
 	mix, err := quant.ParseMix(o.Type)
@@ -116,13 +124,6 @@ func (o *QuantizeOptions) parse() (*quant.Options, error) {
 	q := &quant.Options{Mix: mix, Pure: o.Pure, Requantize: o.Requantize, Overwrite: o.Overwrite, Threads: o.Threads}
 	if o.Threads < 1 {
 		q.Threads = cpu.Cores()
-	}
-	level := o.Level
-	if level == "" {
-		level = os.Getenv("INGOT_CPU")
-	}
-	if q.Level, err = cpu.ParseLevel(level); err != nil {
-		return nil, err
 	}
 	for _, n := range []struct {
 		name string
@@ -159,6 +160,9 @@ func parseWritable(name string) (tensor.Type, error) {
 	t, err := tensor.Parse(name)
 	if err == nil && !t.Readable() {
 		err = fmt.Errorf("tensor type %v cannot be written", t)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w: expected one of %s", err, typeNames())
 	}
 	return t, err
 }

@@ -76,6 +76,9 @@ func (e *Engine) Vocab() *token.Vocab { return e.vocab }
 
 // Tokenize encodes text; with special, control tokens written in it are read as such. No BOS is added.
 func (e *Engine) Tokenize(text string, special bool) ([]int32, error) {
+	if !e.vocab.HasTexts() {
+		return nil, fmt.Errorf("%w: %w", ErrBadRequest, ErrNoVocabulary)
+	}
 	return e.vocab.Encode(text, special), nil
 }
 

@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -33,8 +32,8 @@ const (
 	spareOuts  = 64 // wanted rows of a batch beyond one a slot, for FeedAll; each has vocab floats
 )
 
-// check refuses options that mean nothing. The error wraps ErrBadRequest.
-func (o *Options) check() error {
+// Check refuses options that mean nothing whatever the model. The error wraps ErrBadRequest.
+func (o *Options) Check() error {
 	for _, n := range []struct {
 		name     string
 		v, limit int
@@ -60,7 +59,8 @@ func (o *Options) check() error {
 	if o.TPS < 0 || o.TPS > maxLanes {
 		return fmt.Errorf("%w: Options.TPS is %d, expected 0 to %d", ErrBadRequest, o.TPS, maxLanes)
 	}
-	return nil
+	_, err := o.moves()
+	return err
 }
 
 // CacheTypes are the types of the KV cache (Options.CacheK and CacheV), the usual one first.
@@ -81,11 +81,7 @@ func cacheType(field, name string) (tensor.Type, error) {
 // start plans the model for the cards, loads the lanes and starts the scheduler.
 func (e *Engine) start(model arch.Model, weights []device.Weight, o Options) error {
 	h := e.model
-	level := o.Level
-	if level == "" {
-		level = os.Getenv("INGOT_CPU")
-	}
-	host, err := device.NewCPU(o.Threads, level)
+	host, err := newCPU(o.Threads, o.Level)
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	added, failed := 0, false
+	failed := false
 	for _, arg := range rest {
 		a, err := add(ctx, l, arg)
 		if ctx.Err() != nil {
@@ -30,7 +30,8 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 			continue
 		}
 		for _, f := range a.Failed {
-			complain(env, fmt.Errorf("add %s: %w", f.Path, f.Err))
+			complain(env, f)
+			failed = true
 		}
 		for _, e := range a.Entries {
 			i := e.Info
@@ -39,9 +40,8 @@ func runAdd(ctx context.Context, env *Env, args []string) error {
 				complain(env, fmt.Errorf("%s cannot run here: %s", e.Name, i.Problem))
 			}
 		}
-		added += len(a.Entries)
 	}
-	if added == 0 || failed {
+	if failed {
 		return errReported
 	}
 	return nil

@@ -1,12 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,14 +34,14 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 		fs.Var(v, short, usage)
 		fs.Var(v, long, usage)
 	}
-	two(&o.models, "m", "model", "`model` to measure: a path or a name")
+	two(&o.models, "m", "model", "`models` to measure, by commas; the same as MODEL")
 	two(&o.prompts, "p", "n-prompt", "prompt lengths in `tokens`; 512 where not given, 0: no such test")
 	two(&o.gens, "n", "n-gen", "answer lengths in `tokens`; 128 where not given, 0: no such test")
 	fs.Var(&o.pairs, "pg", "a prompt and an answer measured as one, `pp,tg` tokens")
 	two(&o.depths, "d", "n-depth", "`tokens` in the context before each test; 0 where not given")
 	two(&o.batches, "b", "batch-size", "`tokens` handed to the engine at once; 2048 where not given")
 	two(&o.ubatches, "ub", "ubatch-size", "most `tokens` computed at once; 512 where not given")
-	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given")
+	two(&o.threads, "t", "threads", "`threads`; one a physical core where not given or 0")
 	two(&o.gpuLayers, "ngl", "n-gpu-layers", "how many of the last `layers` the cards get, the head counted as one; all where not given")
 	cacheFlags(fs, &o.on.CacheK, &o.on.CacheV)
 	loadFlags(fs, &o.on.Load)
@@ -50,7 +52,7 @@ func (o *benchOptions) register(fs *flag.FlagSet) {
 	fs.Var(fs.Lookup("o").Value, "output", fs.Lookup("o").Usage)
 	fs.BoolVar(&o.on.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, runs more slowly")
 	fs.BoolVar(&o.noWarmup, "no-warmup", false, "skip the run before the first measured one")
-	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it and of reading the weights alone, in turn with the tests; without -m: only that")
+	fs.BoolVar(&o.limits, "limits", false, "measure what this machine can do at most, too, and say each result's share of it and of reading the weights alone, in turn with the tests; without a model: only that")
 	fs.BoolVar(&o.ops, "ops", false, "say which operations the time went to (not as csv)")
 	fs.BoolVar(&o.progress, "progress", false, "say on standard error what is being measured")
 }
@@ -82,11 +84,25 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	var o benchOptions
 	fs := flags(env, "bench")
 	o.register(fs.FlagSet)
-	if _, err := fs.parse(args, 0, 0); err != nil {
+	fs.note = "-p, -n, -d, -b, -ub, -t and -ngl take several values: 1,2 or ranges such as 4-8, 0-512+128 and 1-8*2. They, -m and -pg may be\n" +
+		"given again, which adds to them. Every combination is measured."
+	models, err := fs.parse(args, 0, -1)
+	if err != nil {
 		return err
 	}
-	if len(o.models) == 0 && !o.limits {
-		return fs.misuse("-m is missing")
+	o.models = append(o.models, models...)
+	if len(o.models) == 0 {
+		if !o.limits {
+			return fs.misuse("a model is missing")
+		}
+		fs.Visit(func(f *flag.Flag) {
+			if !slices.Contains([]string{"limits", "t", "threads", "o", "output"}, f.Name) {
+				err = fs.misuse("--limits without a model takes -t and -o")
+			}
+		})
+		if err != nil {
+			return err
+		}
 	}
 	if o.ops && *o.format == "csv" {
 		return fs.misuse("--ops prints md, json or jsonl")
@@ -96,7 +112,7 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	}
 	tests, err := o.tests()
 	if err != nil {
-		return fs.misuse(err.Error())
+		return fs.misuse(sentence(err))
 	}
 	paths := make([]string, len(o.models)) // all of them before the first is measured
 	for i, m := range o.models {
@@ -104,17 +120,23 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 			return err
 		}
 	}
-	limits := map[int]*engine.Limits{} // by threads; measured while no model takes memory
+	var limits []*engine.Limits // one a number of threads; measured while no model takes memory
 	if o.limits {
 		for _, t := range o.threads.or(0) {
-			if limits[t], err = engine.MeasureLimits(ctx, t); err != nil {
+			if t = cmp.Or(t, engine.Cores()); limitsOf(limits, t) != nil {
+				continue
+			}
+			l, err := engine.MeasureLimits(ctx, t)
+			if err != nil {
 				return err
 			}
+			limits = append(limits, l)
 		}
 		if len(paths) == 0 || *o.format == "md" {
-			if err := printLimits(env.Stdout, *o.format, o.threads.or(0), limits); err != nil || len(paths) == 0 {
+			if err := printLimits(env.Stdout, *o.format, limits); err != nil || len(paths) == 0 {
 				return err
 			}
+			fmt.Fprintln(env.Stdout)
 		}
 	}
 	out := newBenchPrinter(env, &o)
@@ -127,13 +149,16 @@ func runBench(ctx context.Context, env *Env, args []string) error {
 	return nil
 }
 
+// longestBench is the longest context of a test in tokens; far beyond what memory holds.
+const longestBench = 1 << 30
+
 // tests lists the combinations, grouped so that a model is opened as seldom as possible.
 func (o *benchOptions) tests() ([]benchTest, error) {
 	for _, l := range []struct {
 		name   string
 		values intList
 		least  int
-	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 1}, {"ngl", o.gpuLayers, -1}} {
+	}{{"p", o.prompts, 0}, {"n", o.gens, 0}, {"d", o.depths, 0}, {"b", o.batches, 1}, {"ub", o.ubatches, 1}, {"t", o.threads, 0}, {"ngl", o.gpuLayers, -1}} {
 		for _, n := range l.values {
 			if n < l.least {
 				return nil, fmt.Errorf("-%s is %d, expected at least %d", l.name, n, l.least)
@@ -154,6 +179,15 @@ func (o *benchOptions) tests() ([]benchTest, error) {
 	}
 	if len(list) == 0 {
 		return nil, errors.New("nothing to measure: -p, -n and -pg are all 0")
+	}
+	for _, t := range list {
+		if max(t.depth, t.prompt, t.gen) > longestBench || t.depth+t.prompt+t.gen > longestBench {
+			return nil, fmt.Errorf("-p, -n, -d and -pg make %d tokens at most", longestBench)
+		}
+		on := o.opened(t, t.depth+t.prompt+t.gen)
+		if err := on.Check(); err != nil {
+			return nil, err
+		}
 	}
 	return list, nil
 }
@@ -188,12 +222,12 @@ func (o *benchOptions) opened(t benchTest, cells int) engine.Options {
 	return on
 }
 
-func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, limits map[int]*engine.Limits, out *benchPrinter) error {
+func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tests []benchTest, limits []*engine.Limits, out *benchPrinter) error {
 	model, err := describeForBench(path)
 	if err != nil {
 		return err
 	}
-	for len(tests) > 0 {
+	for first := true; len(tests) > 0; first = false {
 		group, cells := 0, 0
 		for group < len(tests) {
 			t := tests[group]
@@ -207,6 +241,10 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 		if err != nil {
 			return err
 		}
+		if first { // the others have the same lengths
+			warnOfContext(env, e.Info())
+		}
+		warnOfThreads(env, e.Info())
 		r, err := newBenchRun(ctx, e)
 		if err != nil {
 			e.Close()
@@ -216,7 +254,7 @@ func benchModel(ctx context.Context, env *Env, path string, o *benchOptions, tes
 			if o.progress {
 				fmt.Fprintf(env.Stderr, "ingot: bench %d/%d: %s\n", i+1, group, t.name())
 			}
-			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limits[t.threads], level: e.Info().Level, on: &o.on}
+			row := benchRow{model: model, test: t, began: time.Now().UTC(), limits: limitsOf(limits, e.Info().Threads), level: e.Info().Level, on: &o.on}
 			row.test.threads = e.Info().Threads
 			row.topology, row.cards = e.Info().Topology, e.Status().Cards
 			if err = r.measure(t, o, &row); err != nil {
@@ -246,12 +284,11 @@ func (r *benchRun) measure(t benchTest, o *benchOptions, row *benchRow) error {
 			return err
 		}
 	}
-	row.nanos = make([]int64, o.repetitions)
 	var read float64 // before the repetition
 	if o.limits {
 		read = r.e.ReadRate()
 	}
-	for i := range row.nanos {
+	for range o.repetitions {
 		if err := r.prompt(t.depth - r.s.Rewind(min(r.held, t.depth))); err != nil {
 			return err
 		}
@@ -265,7 +302,7 @@ func (r *benchRun) measure(t benchTest, o *benchOptions, row *benchRow) error {
 		if err := r.generate(t.gen); err != nil {
 			return err
 		}
-		row.nanos[i] = max(time.Since(start).Nanoseconds(), 1)
+		row.nanos = append(row.nanos, max(time.Since(start).Nanoseconds(), 1))
 		row.addOps(r.e.Profile())
 		if o.limits {
 			before := read

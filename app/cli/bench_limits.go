@@ -78,30 +78,33 @@ func (r *benchRow) readShareText() string {
 	return fmt.Sprintf("%.1f%%", 100*share)
 }
 
-// limitFields are further columns of the csv and json forms. A share is 0 where it has no meaning.
+// limitFields are further columns of the csv and json forms. A share is nil where it has no meaning.
 func (r *benchRow) limitFields() []field {
-	rate, limit, _, ok := 0.0, 0.0, "", false
-	if len(r.nanos) > 0 {
-		rate, limit, _, ok = r.workRate()
-	}
-	share := 0.0
-	if ok && limit > 0 {
-		share = rate / limit
-	}
+	var share, ofRead any
 	read := 0.0
+	if len(r.nanos) > 0 { // none: the names are asked for
+		if rate, limit, _, ok := r.workRate(); ok && limit > 0 {
+			share = six(rate / limit)
+		}
+		if x, ok := r.readShare(); ok {
+			ofRead = six(x)
+		}
+	}
 	if len(r.reads) > 0 {
 		read = mean(r.reads)
 	}
-	ofRead := 0.0
-	if len(r.nanos) > 0 {
-		ofRead, _ = r.readShare()
-	}
 	return []field{
 		{"level", r.level}, {"bytes_per_token", r.bytes}, {"macs_per_prompt", r.macs},
-		{"limit_bytes_per_s", int64(r.limits.Read)}, {"limit_macs_per_s", int64(r.peak())}, {"share_of_limit", six(share)},
-		{"read_bytes_per_s", int64(read)}, {"share_of_read", six(ofRead)},
+		{"limit_bytes_per_s", int64(r.limits.Read)}, {"limit_macs_per_s", int64(r.peak())}, {"share_of_limit", share},
+		{"read_bytes_per_s", int64(read)}, {"share_of_read", ofRead},
 	}
 }
+
+const limitLegend = `
+work: weights read (tg) or multiplied (pp) a second; of limit: its share of the most that this machine does;
+reading: weights read and not used, in turn with the test; of reading: the share of that.
+Above 100% the weights fit in a cache, or the machine was busy while the limit was measured.
+`
 
 // limitRow is one line of a machine's limits.
 type limitRow struct {
@@ -113,23 +116,31 @@ type limitRow struct {
 	Unit        string  `json:"unit"`
 }
 
-func limitRows(l *engine.Limits) []limitRow {
-	rows := []limitRow{{1, "read", "", "", l.Read1 / 1e9, "GB/s"}}
-	if l.Threads > 1 {
-		rows = append(rows, limitRow{l.Threads, "read", "", "", l.Read / 1e9, "GB/s"})
+// limitRows are those of each number of threads. What one thread reads is measured beside any number, and listed once.
+func limitRows(all []*engine.Limits) (rows []limitRow) {
+	if limitsOf(all, 1) == nil {
+		rows = append(rows, limitRow{1, "read", "", "", all[0].Read1 / 1e9, "GB/s"})
 	}
-	for _, r := range l.Rates {
-		rows = append(rows, limitRow{l.Threads, r.Type, r.Instruction, r.Level, r.PerSecond / 1e9, "GMAC/s"})
+	for _, l := range all {
+		rows = append(rows, limitRow{l.Threads, "read", "", "", l.Read / 1e9, "GB/s"})
+		for _, r := range l.Rates {
+			rows = append(rows, limitRow{l.Threads, r.Type, r.Instruction, r.Level, r.PerSecond / 1e9, "GMAC/s"})
+		}
 	}
 	return rows
 }
 
-// printLimits prints what was measured for each number of threads.
-func printLimits(w io.Writer, format string, threads []int, limits map[int]*engine.Limits) error {
-	var rows []limitRow
-	for _, t := range threads {
-		rows = append(rows, limitRows(limits[t])...)
+// limitsOf are the limits for a number of threads; nil where they were not measured.
+func limitsOf(all []*engine.Limits, threads int) *engine.Limits {
+	if i := slices.IndexFunc(all, func(l *engine.Limits) bool { return l.Threads == threads }); i >= 0 {
+		return all[i]
 	}
+	return nil
+}
+
+// printLimits prints what was measured for each number of threads.
+func printLimits(w io.Writer, format string, limits []*engine.Limits) error {
+	rows := limitRows(limits)
 	switch format {
 	case "json":
 		return writeJSON(w, rows)
@@ -152,11 +163,9 @@ func printLimits(w io.Writer, format string, threads []int, limits map[int]*engi
 	for _, r := range rows {
 		fmt.Fprintf(w, "| %-5s | %7d | %-20s | %-6s | %15s |\n", r.Limit, r.Threads, r.Instruction, r.Level, fmt.Sprintf("%.1f %s", r.Value, r.Unit))
 	}
-	for _, t := range threads {
-		if l := limits[t]; l != nil {
-			fmt.Fprintf(w, "\nread fastest by %d threads: %s\n", l.Threads, l.Pattern)
-		}
+	fmt.Fprintln(w)
+	for _, l := range limits {
+		fmt.Fprintf(w, "read fastest by %s: %s\n", counted(l.Threads, "thread"), l.Pattern)
 	}
-	_, err := fmt.Fprintln(w)
-	return err
+	return nil
 }

@@ -53,7 +53,7 @@ func TestShareOfReadingInTurn(t *testing.T) {
 func TestLimitsArePrinted(t *testing.T) {
 	print := func(format string) string {
 		var b strings.Builder
-		if err := printLimits(&b, format, []int{0}, map[int]*engine.Limits{0: someLimits}); err != nil {
+		if err := printLimits(&b, format, []*engine.Limits{someLimits}); err != nil {
 			t.Fatal(err)
 		}
 		return b.String()
@@ -71,7 +71,37 @@ func TestLimitsArePrinted(t *testing.T) {
 		t.Errorf("csv:\n%s", got)
 	}
 	if got := print("md"); !strings.Contains(got, "| int8  |       2 | vpdpbusd             | avx512 |    400.0 GMAC/s |\n") ||
-		!strings.Contains(got, "\nread fastest by 2 threads: 4 streams a thread\n") {
+		!strings.HasSuffix(got, "|\n\nread fastest by 2 threads: 4 streams a thread\n") {
 		t.Errorf("md:\n%s", got)
+	}
+}
+
+// Each number of threads is listed once, also one, which is measured beside the others.
+func TestLimitsOfSeveralThreads(t *testing.T) {
+	one := &engine.Limits{Threads: 1, Read1: 9e9, Read: 9e9, Pattern: "1 stream a thread"}
+	var b strings.Builder
+	if err := printLimits(&b, "csv", []*engine.Limits{one, someLimits}); err != nil {
+		t.Fatal(err)
+	}
+	const csv = "threads,limit,instruction,level,value,unit\n1,read,,,9.00,GB/s\n2,read,,,20.00,GB/s\n2,f32,vfmadd ymm,avx2,50.00,GMAC/s\n2,int8,vpdpbusd,avx512,400.00,GMAC/s\n"
+	if b.String() != csv {
+		t.Errorf("csv:\n%s", b.String())
+	}
+	b.Reset()
+	if err := printLimits(&b, "md", []*engine.Limits{one}); err != nil || !strings.HasSuffix(b.String(), "\nread fastest by 1 thread: 1 stream a thread\n") {
+		t.Errorf("%v, md:\n%s", err, b.String())
+	}
+}
+
+// A share that has no meaning is no number: a prompt is not bounded by reading, and generic code has no limit of its own.
+func TestSharesWithoutMeaning(t *testing.T) {
+	r := benchRow{model: &benchModelInfo{}, test: benchTest{prompt: 4}, nanos: []int64{1e9}, reads: []float64{20e9}, level: "generic", limits: someLimits, on: &engine.Options{}}
+	var b strings.Builder
+	(&benchPrinter{w: &b, format: "jsonl", limits: true}).row(&r)
+	(&benchPrinter{w: &b, format: "csv", limits: true}).row(&r)
+	for _, want := range []string{`"share_of_limit": null, "read_bytes_per_s": 20000000000, "share_of_read": null`, `,"","20000000000",""` + "\n"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("%s is not in\n%s", want, b.String())
+		}
 	}
 }

@@ -1,9 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"ingot/engine"
@@ -45,9 +47,13 @@ func (r *benchRow) opRows() []opRow {
 	}
 	ops := slices.Clone(r.ops)
 	slices.SortStableFunc(ops, func(a, b engine.OpTime) int { return int(b.Time - a.Time) })
+	keys, values := strings.ToUpper(cmp.Or(r.on.CacheK, "f16")), strings.ToUpper(cmp.Or(r.on.CacheV, "f16"))
 	var rows []opRow
 	for _, o := range ops {
 		inside += o.Time
+		if cache := o.Op == "attention" || o.Op == "kv_store"; cache && o.Type == keys && keys != values {
+			o.Type += "/" + values
+		}
 		seconds := max(o.Time, 1).Seconds()
 		rows = append(rows, opRow{o.Op, o.Type, o.Level, o.Calls, float64(o.Time) / 1e3 / float64(max(o.Calls, 1)), o.Time.Seconds() / wall.Seconds(),
 			float64(o.Bytes) / seconds / 1e9, float64(o.MACs) / seconds / 1e9})
@@ -55,10 +61,10 @@ func (r *benchRow) opRows() []opRow {
 	return append(rows, opRow{Op: between, Share: max(wall-inside, 0).Seconds() / wall.Seconds()})
 }
 
-func (r *benchRow) printOps(w io.Writer) {
-	fmt.Fprintf(w, "\n%s: where the time went\n\n", r.test.name())
-	fmt.Fprintln(w, "| operation     | weights | level   |  share |   calls |  µs/call |   GB/s |  GMAC/s |")
-	fmt.Fprintln(w, "| ------------- | ------- | ------- | -----: | ------: | -------: | -----: | ------: |")
+func (r *benchRow) printOps(w io.Writer, title string) {
+	fmt.Fprintf(w, "\n%s: where the time went\n\n", title)
+	fmt.Fprintln(w, "| operation     | weights   | level   |  share |   calls |  µs/call |   GB/s |  GMAC/s |")
+	fmt.Fprintln(w, "| ------------- | --------- | ------- | -----: | ------: | -------: | -----: | ------: |")
 	number := func(x float64, format string) string {
 		if x == 0 {
 			return ""
@@ -66,7 +72,7 @@ func (r *benchRow) printOps(w io.Writer) {
 		return fmt.Sprintf(format, x)
 	}
 	for _, o := range r.opRows() {
-		fmt.Fprintf(w, "| %-13s | %-7s | %-7s | %5.1f%% | %7s | %8s | %6s | %7s |\n", o.Op, o.Weights, o.Level, 100*o.Share,
+		fmt.Fprintf(w, "| %-13s | %-9s | %-7s | %5.1f%% | %7s | %8s | %6s | %7s |\n", o.Op, o.Weights, o.Level, 100*o.Share,
 			number(float64(o.Calls), "%.0f"), number(o.PerCall, "%.1f"), number(o.Bytes, "%.1f"), number(o.MACs, "%.1f"))
 	}
 }

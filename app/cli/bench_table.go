@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -137,6 +138,7 @@ func (r *benchRow) fields(version string) []field {
 		{"n_prompt", t.prompt}, {"n_gen", t.gen}, {"n_depth", t.depth}, {"test_time", r.began.Format("2006-01-02T15:04:05Z")},
 		{"avg_ns", int64(mean(r.times()))}, {"stddev_ns", int64(deviation(r.times()))},
 		{"avg_ts", six(mean(r.rates()))}, {"stddev_ts", six(deviation(r.rates()))},
+		{"repack", !o.NoRepack}, // not of llama-bench
 	}
 	if r.limits != nil {
 		list = append(list, r.limitFields()...)
@@ -185,6 +187,7 @@ type benchPrinter struct {
 	version string
 	limits  bool
 	columns []column
+	varied  []column // of what differs between rows beside the test
 	rows    int
 	ops     []*benchRow // whose operations are listed at the end of the md form
 }
@@ -201,21 +204,42 @@ func newBenchPrinter(env *Env, o *benchOptions) *benchPrinter {
 		return func(r *benchRow) string { return fmt.Sprint(get(r.test)) }
 	}
 	p := &benchPrinter{w: env.Stdout, format: *o.format, version: env.Version, limits: o.limits}
+	several := func(n int, c column) {
+		if n > 1 {
+			p.varied = append(p.varied, c)
+		}
+	}
+	listed := func(values intList, c column) {
+		if len(values) > 0 {
+			p.columns = append(p.columns, c)
+		}
+		several(len(values), c)
+	}
+	given := func(name, value, usual string) {
+		if value != "" && value != usual {
+			p.columns = append(p.columns, column{name, max(len(name), len(value)), func(*benchRow) string { return value }})
+		}
+	}
+	threads := column{"threads", 7, number(func(t benchTest) int { return t.threads })}
+	several(len(o.models), column{"model", 0, func(r *benchRow) string { return filepath.Base(r.model.path) }})
+	several(len(o.threads), threads)
 	p.columns = []column{
 		{"model", -30, func(r *benchRow) string { return r.model.kind }},
 		{"size", 10, func(r *benchRow) string { return binaryText(r.model.bytes) }},
 		{"params", 10, func(r *benchRow) string { return paramsText(r.model.parameters) }},
 		{"backend", -10, (*benchRow).backend},
-		{"threads", 7, number(func(t benchTest) int { return t.threads })},
+		threads,
 	}
-	if len(o.batches) > 0 {
-		p.columns = append(p.columns, column{"n_batch", 7, number(func(t benchTest) int { return t.batch })})
-	}
-	if len(o.ubatches) > 0 {
-		p.columns = append(p.columns, column{"n_ubatch", 8, number(func(t benchTest) int { return t.ubatch })})
-	}
-	if len(o.gpuLayers) > 0 {
-		p.columns = append(p.columns, column{"ngl", 3, number(func(t benchTest) int { return t.layers })})
+	listed(o.batches, column{"n_batch", 7, number(func(t benchTest) int { return t.batch })})
+	listed(o.ubatches, column{"n_ubatch", 8, number(func(t benchTest) int { return t.ubatch })})
+	listed(o.gpuLayers, column{"ngl", 3, number(func(t benchTest) int { return t.layers })})
+	given("type_k", o.on.CacheK, "f16")
+	given("type_v", o.on.CacheV, "f16")
+	given("ts", sharesText(o.on.Shares), sharesText(nil))
+	given("ot", strings.Join(o.on.Moves, ","), "")
+	given("lm", o.on.Load, "mmap")
+	if o.on.NoRepack {
+		given("repack", "no", "")
 	}
 	if len(o.on.Cards) > 0 || o.on.TPS > 1 {
 		p.columns = append(p.columns, column{"topology", -36, func(r *benchRow) string { return strings.ReplaceAll(r.topology, " | ", " / ") }})
@@ -278,8 +302,11 @@ func (p *benchPrinter) row(r *benchRow) {
 		var values []string
 		for _, f := range r.fields(p.version) {
 			text := fmt.Sprint(f.value)
-			if b, ok := f.value.(bool); ok {
-				text = map[bool]string{true: "1", false: "0"}[b]
+			switch v := f.value.(type) {
+			case nil:
+				text = ""
+			case bool:
+				text = map[bool]string{true: "1", false: "0"}[v]
 			}
 			values = append(values, `"`+strings.ReplaceAll(text, `"`, `""`)+`"`)
 		}
@@ -320,8 +347,15 @@ func (p *benchPrinter) end() {
 	case "json":
 		fmt.Fprintln(p.w, "\n]")
 	case "md":
+		if p.limits {
+			fmt.Fprint(p.w, limitLegend)
+		}
 		for _, r := range p.ops {
-			r.printOps(p.w)
+			title := r.test.name()
+			for _, c := range p.varied {
+				title += fmt.Sprintf(", %s %s", c.name, c.text(r))
+			}
+			r.printOps(p.w, title)
 		}
 		fmt.Fprintf(p.w, "\nbuild: %s (%d)\n", buildName(p.version), 0)
 	}

@@ -62,7 +62,7 @@ func init() { // not a literal: flags, which the commands call, looks their usag
 		{"show", "MODEL", "show what a model's file says, and whether it fits this machine", runShow},
 		{"plan", "MODEL --cards 8xMI50", "predict memory and speed of a model on cards, which need not be here", runPlan},
 		{"devices", "", "list the devices that models can run on", runDevices},
-		{"bench", "-m MODEL", "measure how fast a model reads prompts and writes answers", runBench},
+		{"bench", "MODEL...", "measure how fast a model reads prompts and writes answers", runBench},
 		{"tokenize", "-m FILE", "print the token ids of the text on standard input", runTokenize},
 		{"template", "FILE.jinja|MODEL --context FILE.json", "render a chat template", runTemplate},
 		{"quantize", "IN.gguf OUT.gguf TYPE", "write a model file in smaller types", runQuantize},
@@ -151,10 +151,13 @@ func visibleBut(s, these string) string {
 }
 
 // complain prints an error as one line of standard error.
-func complain(env *Env, err error) {
-	// That a request is bad is for programs to know: here it was a command.
+func complain(env *Env, err error) { fmt.Fprintf(env.Stderr, "ingot: %s\n", sentence(err)) }
+
+// sentence is an error as one line, with options named as here. That a request is bad is for programs to know: here it was
+// a command.
+func sentence(err error) string {
 	text := optionNames.Replace(strings.Replace(err.Error(), engine.ErrBadRequest.Error()+": ", "", 1))
-	fmt.Fprintf(env.Stderr, "ingot: %s\n", visible(strings.ReplaceAll(text, "\n", "; ")))
+	return visible(strings.ReplaceAll(text, "\n", "; "))
 }
 
 // maxInput bounds what is read into memory from a file or standard input: a device or a pipe may never end.

@@ -35,7 +35,7 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 	fs := flags(env, "compare-logits")
 	format := oneOf(fs.FlagSet, "o", "output `format`", "md", "json")
 	var o engine.Options
-	engineFlags(fs.FlagSet, &o)
+	engineFlags(fs, &o)
 	rest, err := fs.parse(args, 2, 2)
 	if err != nil {
 		return err
@@ -57,6 +57,8 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	defer e.Close()
+	warnOfContext(env, e.Info())
+	warnOfThreads(env, e.Info())
 	d, err := compare(ctx, e, &ref)
 	if err != nil {
 		return err

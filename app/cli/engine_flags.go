@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -16,21 +17,29 @@ var optionNames = strings.NewReplacer("Options.Threads", "-t", "Options.Context"
 	"Options.CacheK", "-ctk", "Options.CacheV", "-ctv", "Options.Load", "-lm", "Options.Split", "-sm", "Options.TPS", "-tps", "Options.Moves", "-ot")
 
 // engineFlags adds the options that every command that loads a model has.
-func engineFlags(fs *flag.FlagSet, o *engine.Options) {
+func engineFlags(fs *flagSet, o *engine.Options) {
 	fs.Var((*count)(&o.Threads), "t", "`threads`; 0: one a physical core")
 	fs.Var((*count)(&o.Context), "c", "context in `tokens`; 0: what the file says, at most 4096")
 	fs.Var((*count)(&o.UBatch), "ub", "most `tokens` computed at once; 0: 512")
-	cacheFlags(fs, &o.CacheK, &o.CacheV)
+	cacheFlags(fs.FlagSet, &o.CacheK, &o.CacheV)
 	fs.BoolVar(&o.NoRepack, "no-repack", false, "read weights where the file is mapped: starts sooner, answers more slowly")
-	loadFlags(fs, &o.Load)
-	cardFlags(fs, &o.Cards, &o.Moves, &o.TPS, &o.Split, &o.Shares)
+	loadFlags(fs.FlagSet, &o.Load)
+	cardFlags(fs.FlagSet, &o.Cards, &o.Moves, &o.TPS, &o.Split, &o.Shares)
 	fs.Var(&layers{&o.Layers}, "ngl", "how many of the last `layers` the cards get, the head counted as one; the rest stays on the CPU")
+	fs.checks = append(fs.checks, o.Check)
 }
 
 // warnOfContext says that a model holds more tokens than it was trained for.
 func warnOfContext(env *Env, i engine.Info) {
 	if i.TrainContext > 0 && i.Context > i.TrainContext {
 		fmt.Fprintf(env.Stderr, "ingot: a context of %d tokens, but %s was trained for %d: answers may go wrong beyond\n", i.Context, visible(i.Name), i.TrainContext)
+	}
+}
+
+// warnOfThreads says that there are more threads than can run at once: they wait for each other at every step.
+func warnOfThreads(env *Env, i engine.Info) {
+	if n := runtime.NumCPU(); i.Threads > n {
+		fmt.Fprintf(env.Stderr, "ingot: %s, but %s here: that is slower than fewer\n", counted(i.Threads, "thread"), counted(n, "processor"))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -22,26 +23,28 @@ func usage(w io.Writer) error {
 // flagSet is the options of one command.
 type flagSet struct {
 	*flag.FlagSet
-	env *Env
+	env    *Env
+	checks []func() error // of the values, once all are read
+	note   string         // further help, after the options
 }
 
 // flags returns the still empty options of a command. Two flags with the same Value are two names of one option.
-func flags(env *Env, name string) flagSet {
+func flags(env *Env, name string) *flagSet {
 	fs := flag.NewFlagSet(name, flag.ContinueOnError)
 	fs.SetOutput(io.Discard) // parse reports
-	return flagSet{fs, env}
+	return &flagSet{FlagSet: fs, env: env}
 }
 
 // parse reads flags wherever they stand among the arguments, up to "--", and returns the rest, of which there must be
 // lo to hi (-1: any number).
-func (fs flagSet) parse(args []string, lo, hi int) ([]string, error) {
+func (fs *flagSet) parse(args []string, lo, hi int) ([]string, error) {
 	var rest []string
 	for len(args) > 0 {
 		if err := fs.Parse(args); errors.Is(err, flag.ErrHelp) {
 			fs.help()
 			return nil, err
 		} else if err != nil {
-			return nil, fs.misuse(err.Error())
+			return nil, fs.misuse(fs.refusal(err))
 		}
 		left := fs.Args()
 		if used := len(args) - len(left); used > 0 && args[used-1] == "--" {
@@ -58,22 +61,56 @@ func (fs flagSet) parse(args []string, lo, hi int) ([]string, error) {
 	case hi >= 0 && len(rest) > hi:
 		return nil, fs.misuse(fmt.Sprintf("%q is one argument too many", rest[hi]))
 	}
+	for _, check := range fs.checks {
+		if err := check(); err != nil {
+			return nil, fs.misuse(sentence(err))
+		}
+	}
 	return rest, nil
 }
 
+var invalidValue = regexp.MustCompile(`(?s)^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]*): (.*)$`)
+
+// refusal is what package flag says of an option, with the option written as in help and numbers named.
+func (fs *flagSet) refusal(err error) string {
+	text := err.Error()
+	if name, ok := strings.CutPrefix(text, "flag provided but not defined: -"); ok {
+		return "there is no option " + dashed(name)
+	}
+	if name, ok := strings.CutPrefix(text, "flag needs an argument: -"); ok {
+		return dashed(name) + " needs a value"
+	}
+	m := invalidValue.FindStringSubmatch(text)
+	if m == nil {
+		return text
+	}
+	why := m[3]
+	if v, ok := fs.Lookup(m[2]).Value.(flag.Getter); ok { // package flag's own say no more than "parse error"
+		switch v.Get().(type) {
+		case bool:
+			why = "expected true or false"
+		case float64:
+			why = "expected a number"
+		default:
+			why = "expected a whole number"
+		}
+	}
+	return fmt.Sprintf("invalid value %s for %s: %s", m[1], dashed(m[2]), why)
+}
+
 // misuse says in one line what is wrong with a command line and how it should look.
-func (fs flagSet) misuse(what string) error {
+func (fs *flagSet) misuse(what string) error {
 	fmt.Fprintf(fs.env.Stderr, "ingot %s: %s; usage: %s (ingot help %[1]s shows the options)\n", fs.Name(), what, fs.line())
 	return errUsage
 }
 
-func (fs flagSet) line() string {
+func (fs *flagSet) line() string {
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == fs.Name() })
 	return strings.TrimRight("ingot "+fs.Name()+" "+commands[i].args, " ")
 }
 
 // help describes the command on standard output.
-func (fs flagSet) help() {
+func (fs *flagSet) help() {
 	i := slices.IndexFunc(commands, func(c command) bool { return c.name == fs.Name() })
 	fmt.Fprintf(fs.env.Stdout, "usage: %s\n\n%s%s.\n", fs.line(), strings.ToUpper(commands[i].short[:1]), commands[i].short[1:])
 	var options []*flag.Flag
@@ -101,11 +138,14 @@ func (fs flagSet) help() {
 	for _, l := range lines {
 		fmt.Fprintf(fs.env.Stdout, "  %-*s  %s\n", width, l[0], l[1])
 	}
+	if fs.note != "" {
+		fmt.Fprintf(fs.env.Stdout, "\n%s\n", fs.note)
+	}
 }
 
 // dashed writes a flag's name as people write it: words with two dashes, though one will do.
 func dashed(name string) string {
-	if len(name) > 3 || strings.Contains(name, "-") {
+	if len(name) > 2 && !slices.Contains([]string{"ngl", "ctk", "ctv", "tps"}, name) {
 		return "--" + name
 	}
 	return "-" + name

@@ -12,7 +12,7 @@ import (
 func runPlan(_ context.Context, env *Env, args []string) error {
 	o := engine.PlanOptions{Free: true}
 	fs := flags(env, "plan")
-	engineFlags(fs.FlagSet, &o.Options)
+	engineFlags(fs, &o.Options)
 	fs.Lookup("cards").Usage = "`list` of cards, such as 8xMI50 or 2xRTX3090,cpu; not given: those that are here"
 	fs.Var((*count)(&o.Slots), "np", "`sequences` at once; 0: 1")
 	fs.Var((*count)(&o.Depth), "d", "`tokens` in the context when an answer's speed is predicted")
@@ -50,9 +50,9 @@ func printPlan(w io.Writer, p *engine.Planned) {
 		fmt.Fprintf(w, " for each of %d", p.Slots)
 	}
 	fmt.Fprintf(w, ", prompts of %d tokens in pieces of %d\n\n", p.Prompt, p.UBatch)
-	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11s | %11s | %-11s |\n", "topology", "stages", "fullest card", "decode tok/s", "prefill tok/s", "")
-	fmt.Fprintf(w, "| %s | %s | %s: | %s: | %s: | %s |\n", strings.Repeat("-", 20), strings.Repeat("-", 6), strings.Repeat("-", 11), strings.Repeat("-", 10),
-		strings.Repeat("-", 10), strings.Repeat("-", 11))
+	fmt.Fprintf(w, "| %-20s | %-6s | %12s | %12s | %13s | %-11s |\n", "topology", "stages", "fullest card", "decode tok/s", "prefill tok/s", "")
+	fmt.Fprintf(w, "| %s | %s | %s: | %s: | %s: | %s |\n", strings.Repeat("-", 20), strings.Repeat("-", 6), strings.Repeat("-", 11), strings.Repeat("-", 11),
+		strings.Repeat("-", 12), strings.Repeat("-", 11))
 	for i := range p.Topologies {
 		t := &p.Topologies[i]
 		note := ""
@@ -64,7 +64,7 @@ func printPlan(w io.Writer, p *engine.Planned) {
 		case t.Problem != "":
 			note = "impossible"
 		}
-		fmt.Fprintf(w, "| %-20s | %-6s | %12s | %11.1f | %11.0f | %-11s |\n", topologyFlags(t), stageText(t), fmt.Sprintf("%d MiB", t.Fullest>>20), t.Decode, t.Prefill, note)
+		fmt.Fprintf(w, "| %-20s | %-6s | %12s | %12.1f | %13.0f | %-11s |\n", topologyFlags(t), stageText(t), fmt.Sprintf("%d MiB", t.Fullest>>20), t.Decode, t.Prefill, note)
 	}
 	for i := range p.Topologies {
 		if t := &p.Topologies[i]; t.Problem != "" {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -27,8 +26,8 @@ func (o *quantizeOptions) register(fs *flag.FlagSet) {
 	fs.BoolVar(&o.Requantize, "allow-requantize", false, "take a file that is quantized already; what it lost is lost twice")
 	fs.BoolVar(&o.Overwrite, "force", false, "write over a file that is there")
 	fs.BoolVar(&o.DryRun, "dry-run", false, "print what each tensor would become, write nothing")
-	fs.Var(&o.threads, "t", "`threads`; one a physical core where not given")
-	fs.Var(&o.threads, "threads", "`threads`; one a physical core where not given")
+	fs.Var(&o.threads, "t", "`threads`; 0: one a physical core")
+	fs.Var(&o.threads, "threads", "`threads`; 0: one a physical core")
 }
 
 // tensorTypes is a flag that adds PATTERN=TYPE.
@@ -49,15 +48,12 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 	var o quantizeOptions
 	fs := flags(env, "quantize")
 	o.register(fs.FlagSet)
+	fs.note = "TYPE is one of " + strings.Join(engine.QuantizeTypes(), ", ") + ".\nA tensor's type has no _S, _M or _L: Q4_K."
 	rest, err := fs.parse(args, 2, 3)
 	if err != nil {
 		return err
 	}
 	o.Threads = int(o.threads)
-	in, err := env.Resolve(rest[0])
-	if err != nil {
-		return err
-	}
 	out, to := "", rest[len(rest)-1]
 	switch {
 	case len(rest) == 3:
@@ -66,6 +62,13 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 		return fs.misuse("an argument is missing")
 	}
 	o.Type = to
+	if err := o.Check(); err != nil {
+		return fs.misuse(sentence(err))
+	}
+	in, err := env.Resolve(rest[0])
+	if err != nil {
+		return err
+	}
 	show := &progressLine{env: env, on: isTerminal(env.Stderr)}
 	o.Progress = func(p engine.QuantizeProgress) {
 		show.print(float64(p.Done)/float64(p.Total), fmt.Sprintf("%s of %s", bytesText(p.Done), bytesText(p.Total)), p.Tensor)
@@ -73,17 +76,23 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 	begin := time.Now()
 	q, err := engine.Quantize(ctx, in, out, o.QuantizeOptions)
 	show.clear()
-	if err != nil {
+	switch {
+	case errors.Is(err, engine.ErrQuantized):
+		return fmt.Errorf("%w; --allow-requantize takes it nevertheless", err)
+	case errors.Is(err, engine.ErrExists):
+		return fmt.Errorf("%w; --force replaces it", err)
+	case err != nil:
 		return err
 	}
+	wrote := ""
 	if o.DryRun {
 		printSteps(env, q)
-	} else if st, err := os.Stat(out); err == nil {
-		fmt.Fprintf(env.Stderr, "wrote %s (%s) in %.1f s\n", visible(out), bytesText(st.Size()), time.Since(begin).Seconds())
+	} else {
+		wrote = fmt.Sprintf(", written to %s in %.1f s", visible(out), time.Since(begin).Seconds())
 	}
-	fmt.Fprintf(env.Stdout, "%s: %s to %s, %.2f bits a weight\n", strings.ToUpper(to), bytesText(q.Before), bytesText(q.After), float64(q.After)*8/float64(max(q.Parameters, 1)))
+	fmt.Fprintf(env.Stdout, "%s: %s to %s, %.2f bits a weight%s\n", strings.ToUpper(to), bytesText(q.Before), bytesText(q.After), float64(q.After)*8/float64(max(q.Parameters, 1)), wrote)
 	if q.Fallbacks > 0 {
-		fmt.Fprintf(env.Stderr, "ingot: %d tensors got another type, because their rows are not whole blocks of the chosen one\n", q.Fallbacks)
+		fmt.Fprintf(env.Stderr, "ingot: another type for %s, whose rows are not whole blocks of the chosen one\n", counted(q.Fallbacks, "tensor"))
 	}
 	return nil
 }
@@ -91,6 +100,7 @@ func runQuantize(ctx context.Context, env *Env, args []string) error {
 // printSteps lists what becomes of each tensor.
 func printSteps(env *Env, q *engine.Quantized) {
 	w := tabwriter.NewWriter(env.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "TENSOR\tSHAPE\tFROM\tTO\tBEFORE\tAFTER")
 	for _, t := range q.Tensors {
 		to, note := t.To, ""
 		if t.From == t.To {

@@ -28,8 +28,8 @@ type runOptions struct {
 func runRun(ctx context.Context, env *Env, args []string) error {
 	var o runOptions
 	fs := flags(env, "run")
-	engineFlags(fs.FlagSet, &o.engine)
-	sampling := samplingFlags(fs.FlagSet)
+	engineFlags(fs, &o.engine)
+	sampling := samplingFlags(fs)
 	fs.Var((*count)(&o.request.MaxTokens), "n", "most `tokens` of an answer; 0: up to the end of the context")
 	reasoning := oneOf(fs.FlagSet, "reasoning", "`when` to let the model think aloud", "auto", "on", "off")
 	fs.StringVar(&o.system, "system", "", "`instructions` before the conversation")
@@ -38,10 +38,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	if o.request.Sampling, err = sampling(); err != nil {
-		return err
-	}
-	o.reasoning = *reasoning
+	o.request.Sampling, o.reasoning = *sampling, *reasoning
 	prompt := strings.Join(rest[1:], " ")
 	interactive := isTerminal(env.Stdin) && prompt == ""
 	if !isTerminal(env.Stdin) {
@@ -64,6 +61,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 	}
 	defer e.Close()
 	warnOfContext(env, e.Info())
+	warnOfThreads(env, e.Info())
 	c := conversation{env: env, e: e, o: &o}
 	if o.system != "" {
 		c.messages = append(c.messages, chat.Message{Role: "system", Content: o.system})
@@ -216,6 +214,9 @@ func (c *conversation) ask(ctx context.Context, question string) error {
 		c.messages = c.messages[:len(c.messages)-1] // not asked
 	} else {
 		c.messages = append(c.messages, chat.Message{Role: "assistant", Content: text.String(), Reasoning: thought.String()})
+	}
+	if failed == nil && result != nil && result.Reason == engine.FinishLength && text.Len() == 0 && c.e.Info().CanThink && c.o.reasoning != "off" {
+		fmt.Fprintf(c.env.Stderr, "ingot: the answer ended after %s, while the model was still thinking; more (-n, -c) or --reasoning off gives one\n", counted(result.Usage.Completion, "token"))
 	}
 	if failed == nil && c.o.verbose && result != nil {
 		u, t := result.Usage, result.Timing

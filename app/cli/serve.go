@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 
 	"ingot/app/openai"
@@ -14,8 +15,8 @@ import (
 func runServe(ctx context.Context, env *Env, args []string) error {
 	var o engine.Options
 	fs := flags(env, "serve")
-	engineFlags(fs.FlagSet, &o)
-	sampling := samplingFlags(fs.FlagSet)
+	engineFlags(fs, &o)
+	sampling := samplingFlags(fs)
 	host := fs.String("host", "127.0.0.1", "`address` to listen on; beyond loopback a key is required")
 	port := fs.Int("port", 11500, "TCP `port`")
 	key := fs.String("api-key", "", "`key` that clients must send")
@@ -25,11 +26,13 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	fs.Var((*wordList)(&origins), "allow-origin", "`origins`,... of web pages that may use it, beside its own; *: any")
 	quiet := fs.Bool("q", false, "do not log requests")
 	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
+	fs.checks = append(fs.checks, func() error {
+		if *port < 0 || *port > math.MaxUint16 {
+			return fmt.Errorf("--port is %d, expected 0 to %d", *port, math.MaxUint16)
+		}
+		return nil
+	})
 	rest, err := fs.parse(args, 1, 1)
-	if err != nil {
-		return err
-	}
-	defaults, err := sampling()
 	if err != nil {
 		return err
 	}
@@ -37,7 +40,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	if err != nil {
 		return err
 	}
-	so := server.Options{Names: modelNames(*alias, rest[0], path), Defaults: &defaults}
+	so := server.Options{Names: modelNames(*alias, rest[0], path), Defaults: sampling}
 	if !*quiet {
 		so.Log = slog.New(slog.NewTextHandler(env.Stderr, nil))
 	}
@@ -56,6 +59,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	defer e.Close()
 	s.SetEngine(e)
 	warnOfContext(env, e.Info())
+	warnOfThreads(env, e.Info())
 	fmt.Fprintf(env.Stderr, "%s answers at %s\n", e.Info().Name, l.URL)
 	<-ctx.Done()
 	s.Shutdown() // running answers end before their engine does
@@ -80,8 +84,8 @@ func modelNames(alias, ref, path string) []string {
 func runEngine(ctx context.Context, env *Env, args []string) error {
 	var o engine.Options
 	fs := flags(env, "engine")
-	engineFlags(fs.FlagSet, &o)
-	sampling := samplingFlags(fs.FlagSet)
+	engineFlags(fs, &o)
+	sampling := samplingFlags(fs)
 	socket := fs.String("socket", "", "unix `socket` to serve")
 	alias := fs.String("alias", "", "model `name` to answer to")
 	fs.Var((*count)(&o.Slots), "np", "`sequences` answered at once; 0: 1")
@@ -92,11 +96,7 @@ func runEngine(ctx context.Context, env *Env, args []string) error {
 	if *socket == "" {
 		return fs.misuse("--socket is missing")
 	}
-	defaults, err := sampling()
-	if err != nil {
-		return err
-	}
-	po := server.ProcessOptions{Socket: *socket, Options: server.Options{Names: modelNames(*alias, rest[0], rest[0]), Defaults: &defaults}}
+	po := server.ProcessOptions{Socket: *socket, Options: server.Options{Names: modelNames(*alias, rest[0], rest[0]), Defaults: sampling}}
 	return server.RunEngineProcess(ctx, env.Stdin, po, func(progress func(float64)) (server.Engine, error) {
 		path, err := env.Resolve(rest[0])
 		if err != nil {

@@ -15,6 +15,14 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%.1f GB", float64(n)/1e9)
 }
 
+// counted writes a number of things: 1 thread, 2 threads.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // countText writes a number of parameters: 596.0M, 4.2B.
 func countText(n int64) string {
 	switch {

@@ -24,7 +24,7 @@ func runTemplate(_ context.Context, env *Env, args []string) error {
 	if *at != "" {
 		t, err := time.Parse(time.RFC3339, *at)
 		if err != nil {
-			return fmt.Errorf("--now is %q, expected a time such as 2026-03-07T09:05:04Z", *at)
+			return fs.misuse(fmt.Sprintf("--now is %q, expected a time such as 2026-03-07T09:05:04Z", *at))
 		}
 		now = func() time.Time { return t }
 	}

@@ -12,11 +12,17 @@ import (
 	"ingot/storage"
 )
 
-// Failure is a file that was not added, and why.
+// Failure is a file that was not added, and why. As an error it names the file once: those of reading a model do so too.
 type Failure struct {
 	Path string
 	Err  error
 }
+
+func (f Failure) Error() string {
+	return "add " + f.Path + ": " + strings.TrimPrefix(f.Err.Error(), f.Path+": ")
+}
+
+func (f Failure) Unwrap() error { return f.Err }
 
 // Added is the outcome of Add.
 type Added struct {
@@ -42,7 +48,7 @@ func (l *Library) Add(ctx context.Context, path string) (Added, error) {
 	if !st.IsDir() {
 		m, err := l.read(partsOf(abs), SourceAdded)
 		if err != nil {
-			return Added{}, fmt.Errorf("add %s: %w", path, err)
+			return Added{}, Failure{abs, err}
 		}
 		return l.put([]storage.Model{m}, nil)
 	}

@@ -77,8 +77,12 @@ func (s *Server) finish(rec *record) {
 	if !e.Private || rec.run {
 		s.log.add(e)
 	}
-	s.opts.Log.Info("request", "method", e.Method, "path", e.Path, "status", e.Status, "ms", int64(e.Milliseconds),
-		"prompt", e.PromptTokens, "completion", e.CompletionTokens, "remote", e.Remote, "error", e.Error)
+	attrs := []any{"method", e.Method, "path", e.Path, "status", e.Status, "ms", int64(e.Milliseconds),
+		"prompt", e.PromptTokens, "completion", e.CompletionTokens, "remote", e.Remote}
+	if e.Error != "" {
+		attrs = append(attrs, "error", e.Error)
+	}
+	s.opts.Log.Info("request", attrs...)
 }
 
 // showLog answers GET /v1/engine/log?after=SEQ.

@@ -2,11 +2,13 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -417,7 +419,8 @@ func TestLogIsARing(t *testing.T) {
 
 // Requests that were refused are in the log with the reason; the private status polling is not.
 func TestLogTells(t *testing.T) {
-	s, h := serve(t, Options{}, script())
+	var lines bytes.Buffer
+	s, h := serve(t, Options{Log: slog.New(slog.NewTextHandler(&lines, nil))}, script())
 	ask(t, "GET", h.URL+"/health", "", "Host: evil.example")
 	ask(t, "POST", h.URL+"/v1/chat/completions", hello, isJSON)
 	private := httptest.NewServer(s.Handler(true))
@@ -434,6 +437,13 @@ func TestLogTells(t *testing.T) {
 	}
 	if answered.Status != 200 || answered.PromptTokens != 2 || answered.CompletionTokens != 3 || answered.Path != "/v1/chat/completions" || answered.Milliseconds <= 0 {
 		t.Errorf("got %+v", answered)
+	}
+	h.Close() // ends its requests
+	private.Close()
+	for line := range strings.Lines(lines.String()) {
+		if strings.Contains(line, "error=") != strings.Contains(line, "status=403") {
+			t.Errorf("the log says %s", line)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"slices"
 
 	"ingot/engine/gguf"
 	"ingot/engine/tensor"
@@ -58,10 +59,15 @@ func modelOf(f *gguf.File) model {
 	return m
 }
 
-// Choose returns what becomes of each tensor, in the order of the file.
+// Choose returns what becomes of each tensor, in the order of the file. Every override must match one.
 func Choose(f *gguf.File, o *Options) ([]Step, error) {
 	c := chooser{model: modelOf(f), mix: o.Mix}
 	ts := f.Tensors()
+	for _, v := range o.Overrides {
+		if !slices.ContainsFunc(ts, func(t gguf.Tensor) bool { return v.Pattern.MatchString(t.Name) }) {
+			return nil, fmt.Errorf("no tensor's name matches %q", v.Pattern)
+		}
+	}
 	for i := range ts {
 		if roleOf(ts[i].Name) == attnV {
 			c.values++

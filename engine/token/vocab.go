@@ -65,6 +65,9 @@ func (v *Vocab) Pre() string { return v.pre }
 // Len returns the number of tokens.
 func (v *Vocab) Len() int { return len(v.types) }
 
+// HasTexts says whether tokens have texts, so that there is something to encode and decode.
+func (v *Vocab) HasTexts() bool { return len(v.texts) > 0 }
+
 // Text returns a token's text as the file writes it, or "" for an id that does not exist.
 func (v *Vocab) Text(id int32) string {
 	if id < 0 || int(id) >= len(v.texts) {

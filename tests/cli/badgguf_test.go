@@ -80,6 +80,10 @@ func badGGUF(ts *testscript.TestScript, neg bool, args []string) {
 				meta.Delete(k)
 			}
 		}
+	case "no-vocabulary":
+		meta.Set("tokenizer.ggml.model", "no_vocab")
+		meta.Delete("tokenizer.chat_template")
+		meta.Set("qwen35.vocab_size", uint32(4096))
 	case "no-template":
 		meta.Delete("tokenizer.chat_template")
 	case "template-loops":
