@@ -18,7 +18,7 @@ var (
 	// ErrExists is returned when the output would replace a file, without Options.Overwrite.
 	ErrExists = errors.New("the file exists already")
 	// ErrDiskFull is returned when there is no room for the output. Nothing half written stays.
-	ErrDiskFull = errors.New("the disk is full")
+	ErrDiskFull = errors.New("no room for the file")
 )
 
 // WriteFile writes f to path as Run does. The file appears whole under its name, or not at all.
@@ -59,7 +59,7 @@ func WriteFile(ctx context.Context, f *gguf.File, steps []Step, path string, o *
 		}
 		out.Close()
 		os.Remove(out.Name())
-		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
 			var need int64
 			for _, s := range steps {
 				need += s.Size
