@@ -57,8 +57,7 @@ func runCompareLogits(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	defer e.Close()
-	warnOfContext(env, e.Info())
-	warnOfThreads(env, e.Info())
+	warn(env, e.Info())
 	d, err := compare(ctx, e, &ref)
 	if err != nil {
 		return err

@@ -29,6 +29,12 @@ func engineFlags(fs *flagSet, o *engine.Options) {
 	fs.checks = append(fs.checks, o.Check)
 }
 
+// warn says what is likely a mistake in how a model was opened.
+func warn(env *Env, i engine.Info) {
+	warnOfContext(env, i)
+	warnOfThreads(env, i)
+}
+
 // warnOfContext says that a model holds more tokens than it was trained for.
 func warnOfContext(env *Env, i engine.Info) {
 	if i.TrainContext > 0 && i.Context > i.TrainContext {

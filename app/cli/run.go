@@ -60,8 +60,7 @@ func runRun(ctx context.Context, env *Env, args []string) error {
 		return err
 	}
 	defer e.Close()
-	warnOfContext(env, e.Info())
-	warnOfThreads(env, e.Info())
+	warn(env, e.Info())
 	c := conversation{env: env, e: e, o: &o}
 	if o.system != "" {
 		c.messages = append(c.messages, chat.Message{Role: "system", Content: o.system})

@@ -8,32 +8,31 @@ import (
 
 // Bytes writes a size as people read it: 3.4 GB, 812 MB. Decimal units, as stores and file managers count.
 func Bytes(n int64) string {
-	switch {
-	case n < 1e3:
+	if n < 1e3 {
 		return fmt.Sprintf("%d B", n)
-	case n < 1e6:
-		return fmt.Sprintf("%.0f kB", float64(n)/1e3)
-	case n < 1e9:
-		return short(float64(n)/1e6) + " MB"
-	case n < 1e12:
-		return short(float64(n)/1e9) + " GB"
 	}
-	return short(float64(n)/1e12) + " TB"
+	return scaled(n, "kB", "MB", "GB", "TB")
 }
 
 // Count writes a number of parameters: 4.0 B, 812 M.
 func Count(n int64) string {
-	switch {
-	case n <= 0:
+	if n <= 0 {
 		return ""
-	case n < 1e6:
-		return fmt.Sprintf("%.0f K", float64(n)/1e3)
-	case n < 1e9:
-		return short(float64(n)/1e6) + " M"
-	case n < 1e12:
-		return short(float64(n)/1e9) + " B"
 	}
-	return short(float64(n)/1e12) + " T"
+	return scaled(n, "K", "M", "B", "T")
+}
+
+// scaled writes n in whole thousands, or in the largest of the other units that it reaches.
+func scaled(n int64, thousand, million, billion, trillion string) string {
+	switch {
+	case n < 1e6:
+		return fmt.Sprintf("%.0f %s", float64(n)/1e3, thousand)
+	case n < 1e9:
+		return short(float64(n)/1e6) + " " + million
+	case n < 1e12:
+		return short(float64(n)/1e9) + " " + billion
+	}
+	return short(float64(n)/1e12) + " " + trillion
 }
 
 // Number writes an integer with separators: 32,768.
