@@ -20,6 +20,10 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	if s.Add != nil {
 		added, addStride = b.at(*s.Add), int64(s.Add.Stride)
 	}
+	var residual int32
+	if s.Fine {
+		residual = 1
+	}
 	// vectors are the weights a kernel needs in f32, in the order of the step
 	vectors := make([]unsafe.Pointer, len(s.W))
 	from := 0
@@ -44,11 +48,11 @@ func (b *cpuBuild) step(s *plan.Step) error {
 			Cols: int32(s.W[0].Shape[0]), Vocab: int32(s.W[0].Shape[1]), Repacked: m.repacked, Scale: op.Scale})
 	case plan.Quantize:
 		return b.add(s, &cpu.Quantize{X: in(0), Q8: b.at(out[0]), Stride: stride(0), Cols: int32(s.In[0].Cols()), Rows: rows, Times: int32(s.Times),
-			Residual: b.residual()})
+			Residual: residual})
 	case graph.Linear:
 		m := b.matrices[s.W[0]]
 		a := &cpu.Matmul{W: m.at, X: in(0), Dst: b.at(out[0]), Add: added, XStride: stride(0), DstStride: int64(out[0].Stride), AddStride: addStride,
-			Type: m.typ, M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: b.residual(), Repacked: m.repacked}
+			Type: m.typ, M: int32(out[0].Cols()), K: int32(s.W[0].Shape[0]), Rows: rows, Residual: residual, Repacked: m.repacked}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
 		}
@@ -56,7 +60,7 @@ func (b *cpuBuild) step(s *plan.Step) error {
 	case graph.Experts:
 		m := b.matrices[s.W[0]]
 		a := &cpu.Experts{W: m.at, X: in(0), IDs: in(1), Dst: b.at(out[0]), XStride: stride(0), DstStride: int64(out[0].Stride),
-			Type: m.typ, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: b.residual(),
+			Type: m.typ, M: int32(s.W[0].Shape[1]), K: int32(s.W[0].Shape[0]), Experts: int32(s.W[0].Shape[2]), Used: int32(op.Used), Residual: residual,
 			Repacked: m.repacked}
 		if len(s.W) > 1 {
 			a.Bias = vectors[1]
@@ -198,12 +202,4 @@ func (b *cpuBuild) taps(w *graph.Weight) (unsafe.Pointer, error) {
 		}
 	}
 	return m.Pointer(), nil
-}
-
-// residual is 1 where activations are quantized to 16 bits.
-func (b *cpuBuild) residual() int32 {
-	if b.spec.Plan.Fine {
-		return 1
-	}
-	return 0
 }

@@ -152,7 +152,7 @@ func (b *simtBuild) step(i int, s *plan.Step, rows, outs, seqs int) ([]gpu.Launc
 		added, addStride = b.loc(*s.Add), int64(s.Add.Stride)
 	}
 	var residual int32
-	if b.spec.Plan.Fine {
+	if s.Fine {
 		residual = 1
 	}
 	one := func(l gpu.Launch, err error) ([]gpu.Launch, error) { return []gpu.Launch{l}, err }

@@ -85,6 +85,7 @@ func (p *Plan) place(items []*item, l *laneGraph) {
 		// Inputs are looked up first: an output may take one's memory over.
 		for _, o := range it.in {
 			s.In = append(s.In, p.loc(o, where[o.memory()]))
+			s.Fine = s.Fine || p.fine(o)
 		}
 		if it.add != nil {
 			l := p.loc(operand{v: it.add}, where[operand{v: it.add}])
@@ -102,6 +103,7 @@ func (p *Plan) place(items []*item, l *laneGraph) {
 				}
 			}
 			s.Out = append(s.Out, p.loc(o, where[k]))
+			s.Fine = s.Fine || p.fine(o)
 		}
 		p.Steps = append(p.Steps, s)
 		for k, at := range where {
@@ -183,12 +185,19 @@ func (p *Plan) Most(r graph.Rows) int {
 func (p *Plan) bytes(o operand) int64 {
 	if o.q {
 		n := p.rows(o.v) * p.Options.QuantRow(o.v.Cols)
-		if p.Fine {
+		if p.fine(o) {
 			n *= 2 // a second row holds what the first left over
 		}
 		return n
 	}
 	return p.rows(o.v) * int64(o.v.Cols) * 4
+}
+
+// fine tells whether a quantized copy has 16 bits a value. What the head reads, rows whose logits are wanted, has not: no router
+// comes after it.
+func (p *Plan) fine(o operand) bool {
+	head := o.v.Layer < 0 && o.v.Rows == graph.OutRows
+	return o.q && !head && o.v.Layer <= p.Fine && p.Fine >= 0
 }
 
 func (p *Plan) loc(o operand, s span) Loc {

@@ -52,6 +52,7 @@ type Step struct {
 	Rows  graph.Rows // how many rows it runs over
 	Times int        // rows a token, for steps after expert routing
 	Each  bool       // Experts: the input has a row for each expert a token uses
+	Fine  bool       // quantized activations, those it makes or those it reads, have 16 bits a value instead of 8
 }
 
 // Quantize makes the quantized copy of an activation that integer products read.
@@ -89,9 +90,9 @@ type Plan struct {
 	// has all of these, whole. The first stage has no In; a stage that is not the last has no Logits and no Hidden.
 	In, Out []Port
 	States  []*graph.State // what the lane keeps between batches, as large as the lane's share
-	// Fine: activations are quantized to 16 bits a value instead of 8. Models that route tokens to experts need it: a
-	// small error in what the router reads picks another expert, and the answer jumps.
-	Fine bool
+	// Fine is the last layer whose activations are quantized to 16 bits a value instead of 8; -1: none. Models that route tokens
+	// to experts need it up to the last router: a small error in what it reads picks another expert, and the answer jumps.
+	Fine int
 }
 
 // Port is a value that goes from stage to stage, [rows * Times][Cols] without gaps.
@@ -141,13 +142,19 @@ func (o *Options) check() error {
 	return nil
 }
 
-// fine tells whether a model's activations are quantized to 16 bits.
-func fine(g *graph.Graph) bool {
-	return slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { _, ok := n.Op.(graph.Route); return ok })
+// fine is the last layer that routes tokens; -1: none.
+func fine(g *graph.Graph) int {
+	last := -1
+	for _, n := range g.Nodes {
+		if _, routes := n.Op.(graph.Route); routes {
+			last = max(last, n.Layer)
+		}
+	}
+	return last
 }
 
 // plan makes the program of a lane from its graph.
-func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, fine bool) *Plan {
+func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, fine int) *Plan {
 	p := &Plan{Options: o, Fine: fine, Lanes: 1}
 	for _, n := range l.graph.Nodes {
 		if n.State != nil && !slices.Contains(p.States, n.State) {

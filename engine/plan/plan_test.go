@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -239,6 +240,41 @@ func at(lines []string, i int) string {
 		return lines[i]
 	}
 	return ""
+}
+
+// TestFineActivations: all products of quantized weights up to the last router read 16 bits a value, on one lane and on several, and
+// the head, which no router follows, reads 8.
+func TestFineActivations(t *testing.T) {
+	for _, name := range archtest.Names() {
+		g := build(t, name, full)
+		routes := slices.ContainsFunc(g.Nodes, func(n *graph.Node) bool { return n.Op.Name() == graph.Route{}.Name() })
+		one, err := Make(g, types(tensor.Q8_0), Options{Rows: 3, Outs: 1, QuantRow: quantRow})
+		if err != nil {
+			t.Fatal(err)
+		}
+		two, err := Divide(g, types(tensor.Q8_0), Options{Rows: 3, Outs: 1}, divided{cards: 2}.spread(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range append(two.plans()[0], one) {
+			heads := 0
+			for i := range p.Steps {
+				s := &p.Steps[i]
+				_, quantizes := s.Op.(Quantize)
+				reads := quantizes || s.Matrices() > 0 && Quantized(types(tensor.Q8_0)(s.W[0]))
+				head := s.Layer < 0 && s.Rows == graph.OutRows
+				if want := reads && routes && !head; s.Fine != want {
+					t.Errorf("%s, lane %d: %s of layer %d: fine %v, want %v", name, p.Lane, s.Op.Name(), s.Layer, s.Fine, want)
+				}
+				if head && s.Matrices() > 0 {
+					heads++
+				}
+			}
+			if heads != 1 {
+				t.Errorf("%s, lane %d: %d heads", name, p.Lane, heads)
+			}
+		}
+	}
 }
 
 func TestEqualGraphsGiveEqualPlans(t *testing.T) {

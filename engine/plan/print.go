@@ -28,6 +28,9 @@ func (p *Plan) String() string {
 		for _, w := range s.W {
 			fmt.Fprintf(&b, "  %s%v", w.Name, w.Shape)
 		}
+		if s.Fine {
+			b.WriteString("  fine")
+		}
 		b.WriteByte('\n')
 	}
 	return b.String()

@@ -63,9 +63,9 @@ func (m *machine) read(l Loc, rows int) mat {
 }
 
 // readQuantized returns the rows whose quantized copy lies at a place.
-func (m *machine) readQuantized(l Loc, rows int) mat {
+func (m *machine) readQuantized(s *Step, l Loc, rows int) mat {
 	out := mat{heads: 1, dim: l.Dim}
-	q := m.quantized(l)
+	q := m.quantized(s, l)
 	for r := range rows {
 		at := l.Off/4 + int64(r*q.Stride)
 		row := m.mem[at].quant
@@ -91,8 +91,8 @@ func (m *machine) write(l Loc, v mat, rows int) {
 	}
 }
 
-func (m *machine) writeQuantized(l Loc, v mat) {
-	q := m.quantized(l)
+func (m *machine) writeQuantized(s *Step, l Loc, v mat) {
+	q := m.quantized(s, l)
 	m.within(q, len(v.rows))
 	for r, row := range v.rows {
 		for i := range q.Dim {
@@ -114,9 +114,9 @@ func reach(l Loc, rows int) (int64, int64) {
 }
 
 // quantized is the place of a quantized copy: QuantRow bytes a row, or twice that.
-func (m *machine) quantized(l Loc) Loc {
+func (m *machine) quantized(s *Step, l Loc) Loc {
 	n := int(m.p.Options.QuantRow(l.Dim)) / 4
-	if m.p.Fine {
+	if s.Fine {
 		n *= 2
 	}
 	return Loc{Off: l.Off, Stride: n, Heads: 1, Dim: n, Gap: n}
@@ -168,13 +168,13 @@ func (m *machine) apart(s *Step, from []source) {
 	}
 	for _, out := range s.Out {
 		if _, ok := s.Op.(Quantize); ok {
-			out = m.quantized(out)
+			out = m.quantized(s, out)
 		}
 		lo, hi := reach(out, rows)
 		for i, f := range from {
 			l := f.Loc
 			if f.quant {
-				l = m.quantized(l)
+				l = m.quantized(s, l)
 			}
 			if a, b := reach(l, f.rows); a < hi && lo < b && !(mayShare(i) && l.Off == out.Off && l.Stride == out.Stride) {
 				m.fail("writes %v over its input %v", out, f.Loc)
@@ -189,7 +189,7 @@ func (m *machine) inputs(s *Step) (in []mat, add *mat) {
 	m.apart(s, from)
 	for _, f := range from {
 		if f.quant {
-			in = append(in, m.readQuantized(f.Loc, f.rows))
+			in = append(in, m.readQuantized(s, f.Loc, f.rows))
 		} else {
 			in = append(in, m.read(f.Loc, f.rows))
 		}
@@ -216,7 +216,7 @@ func (m *machine) advance() *Step {
 		in, add := m.inputs(s)
 		switch s.Op.(type) {
 		case Quantize:
-			m.writeQuantized(s.Out[0], in[0])
+			m.writeQuantized(s, s.Out[0], in[0])
 			continue
 		case Store:
 			m.store(s.State, in[0], in[1])
