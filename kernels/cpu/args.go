@@ -78,7 +78,7 @@ type Quantize struct {
 	Cols   int32
 	Rows   Rows
 	Times  int32 // rows for each row of the batch: 1, or the experts a token uses
-	// Residual 1: what quantizing left over follows each row as a second one, so that products see 16 bits.
+	// Residual 1: values have 16 bits, 254*high + low; the row holds the highs, and one with the lows follows it.
 	Residual int32
 }
 

@@ -81,8 +81,10 @@ typedef struct ig_embed {
 } ig_embed;
 
 // q8[r] = x[r] quantized (see above), for `times` rows for each row of the batch (1, or the experts a token uses).
-// With residual: what quantizing x[r] left over, quantized with scales of its own, follows as a second row; the
-// products of both add up to those of a row of 16 bits. A row then takes 2 * ig_q8_row(cols) bytes.
+// With residual: values have 16 bits, the multiple IG_RESIDUAL * high + low of a scale that is IG_RESIDUAL times finer. The
+// row holds the highs, a second one behind it the lows; each has its own scale, so the products of both add up to those
+// of 16 bits. A row then takes 2 * ig_q8_row(cols) bytes.
+enum { IG_RESIDUAL = 254 }; // highs and lows reach from -127 to 127, so every number up to 127 * IG_RESIDUAL is such a pair
 typedef struct ig_quantize {
 	const float *x; void *q8; int64_t stride;
 	int32_t cols, rows, times, residual; // rows: enum ig_rows

@@ -7,8 +7,8 @@
 
 enum {
 	IG_LANES = 2 * IG_GROUP, // most weight rows a row kernel takes at once
-	IG_TILE = 120,           // most activation rows a row kernel takes at once
-	IG_CHUNK = 512,          // most activation rows a chunk kernel takes at once
+	IG_TILE = 120,           // most activation rows a row kernel takes at once, residuals counted
+	IG_CHUNK = 512,          // the same of a chunk kernel
 };
 
 // A matrix of m rows of k values, `stride` bytes apart where it is not repacked.
@@ -18,9 +18,9 @@ typedef struct ig_weights {
 	int32_t type, repacked;
 } ig_weights;
 
-// acc[r*rows + i] = sum over the columns of w[j+i] * x[r], for `rows` weight rows from j on and n activation rows.
-// The order of the sums is the same for every n and every j.
-typedef void ig_rows_fn(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc);
+// acc[r*rows + i] = sum over the columns of w[j+i] * x[r], for `rows` weight rows from j on and n activations, each of one
+// row or, with a residual, of two. The order of the sums is the same for every n and every j.
+typedef void ig_rows_fn(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, int residual, float *acc);
 
 // What is done with the n results of a weight row.
 typedef struct ig_sink {
@@ -30,8 +30,7 @@ typedef struct ig_sink {
 } ig_sink;
 
 // A chunk kernel takes all weight rows from lo to hi, whole groups, to n activations and hands the results to the sink.
-// An activation is `rows` neighbouring rows of x: 2 with a residual, else 1.
-typedef void ig_chunk_fn(const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int rows, const ig_sink *s);
+typedef void ig_chunk_fn(const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int residual, const ig_sink *s);
 
 typedef struct ig_product {
 	ig_rows_fn *fn;

@@ -81,8 +81,8 @@ static unpack_group_fn *unpack_of(int type) {
 	}
 }
 
-static void chunk_by_tiles(const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int rows, const ig_sink *s) {
-	chunk(unpack_of(w->type), w, lo, hi, x, n, rows, s);
+static void chunk_by_tiles(const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int residual, const ig_sink *s) {
+	chunk(unpack_of(w->type), w, lo, hi, x, n, residual, s);
 }
 
 static void matmul(const void *args, const ig_batch *b, int ith, int nth) {

@@ -7,7 +7,7 @@ typedef struct part {
 	ig_weights w;
 	int64_t lo, hi;  // its weight rows
 	int64_t units;   // rows of the matrix that are whole units
-	int rows;        // quantized rows of an activation: 2 with a residual, else 1
+	int residual;    // activations have one: two rows
 	int64_t xbytes;  // from one activation to the next
 	ig_product p;
 	ig_chunk_fn *chunk; // takes the whole units instead of p; NULL: none
@@ -20,9 +20,9 @@ static int64_t x_row(int type, int64_t k, int64_t floats) {
 
 static part part_of(ig_weights w, int64_t xstride, int residual, int ith, int nth, ig_product p, ig_chunk_fn *chunk) {
 	ig_block t = ig_block_of(w.type);
-	int rows = residual && t.values > 1 ? 2 : 1;
+	int two = residual && t.values > 1;
 	w.stride = w.k / t.values * t.bytes;
-	part v = {w, 0, 0, w.m / p.unit * p.unit, rows, rows * x_row(w.type, w.k, xstride), p, chunk};
+	part v = {w, 0, 0, w.m / p.unit * p.unit, two, x_row(w.type, w.k, xstride) << two, p, chunk};
 	ig_share(w.m, IG_GROUP, ith, nth, &v.lo, &v.hi);
 	return v;
 }
@@ -43,26 +43,13 @@ static void store(const ig_sink *s, const float *acc, int n, int64_t j, int rows
 	}
 }
 
-// Result r is the sum of results 2r and 2r + 1.
-static void add_residuals(float *acc, int n, int rows) {
-	for (int r = 0; r < n; r++)
-		for (int i = 0; i < rows; i++)
-			acc[r * rows + i] = acc[2 * r * rows + i] + acc[(2 * r + 1) * rows + i];
-}
-
-// Row r of the activations, and its residual where there is one.
-static void point(const part *v, const void **x, int r, const void *row) {
-	for (int i = 0; i < v->rows; i++)
-		x[r * v->rows + i] = (const uint8_t *)row + i * (v->xbytes / v->rows);
-}
-
 // Takes the part's weight rows to n activation rows.
 static void drive(const part *v, const void *const *x, int n, const ig_sink *s) {
 	_Alignas(64) float acc[IG_TILE * IG_LANES];
 	_Static_assert(IG_TILE * IG_LANES >= IG_CHUNK, "the generic level takes a chunk's activations to one weight row");
 	int64_t whole = v->hi < v->units ? v->hi : v->units, most = v->p.unit * v->p.units, j = v->lo;
 	if (v->chunk && j < whole) {
-		v->chunk(&v->w, j, whole, x, n, v->rows, s);
+		v->chunk(&v->w, j, whole, x, n, v->residual, s);
 		j = whole;
 	}
 	for (int64_t rows; j < v->hi; j += rows) {
@@ -75,9 +62,7 @@ static void drive(const part *v, const void *const *x, int n, const ig_sink *s) 
 			fn = ig_product_generic(v->w.type).fn;
 			rows = 1;
 		}
-		fn(&v->w, j, (int)rows, x, n * v->rows, acc);
-		if (v->rows == 2)
-			add_residuals(acc, n, (int)rows);
+		fn(&v->w, j, (int)rows, x, n, v->residual, acc);
 		store(s, acc, n, j, (int)rows);
 	}
 }
@@ -85,8 +70,8 @@ static void drive(const part *v, const void *const *x, int n, const ig_sink *s) 
 // So many activation rows that they stay in a second-level cache while all weights of the part pass by.
 static int tile_rows(const part *v) {
 	if (v->chunk)
-		return IG_CHUNK / v->rows;
-	int64_t n = (1 << 20) / (v->xbytes + 1) / 6 * 6, most = IG_TILE / v->rows;
+		return IG_CHUNK >> v->residual;
+	int64_t n = (1 << 20) / (v->xbytes + 1) / 6 * 6, most = IG_TILE >> v->residual;
 	return n < 6 ? 6 : n > most ? (int)most : (int)n;
 }
 
@@ -101,7 +86,7 @@ static void drive_matmul(const ig_matmul *a, const ig_batch *b, int ith, int nth
 	for (int64_t r = 0; r < rows && v.lo < v.hi; r += tile) {
 		int n = rows - r < tile ? (int)(rows - r) : tile;
 		for (int i = 0; i < n; i++) {
-			point(&v, x, i, (const uint8_t *)a->x + (r + i) * v.xbytes);
+			x[i] = (const uint8_t *)a->x + (r + i) * v.xbytes;
 			s.dst[i] = a->dst + (r + i) * a->dstride;
 			s.add[i] = a->add ? a->add + (r + i) * a->addstride : 0;
 		}
@@ -152,7 +137,7 @@ static void drive_experts(const ig_experts *a, const ig_batch *b, int ith, int n
 				int n = 0;
 				for (; i >= 0 && n < tile; n++, i = seek(&c, ids, c.next[i], e)) {
 					int64_t slot = base + i;
-					point(&v, x, n, (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * v.xbytes);
+					x[n] = (const uint8_t *)a->x + (a->per_slot ? slot : slot / a->used) * v.xbytes;
 					s.dst[n] = a->dst + slot * a->dstride;
 					s.add[n] = 0;
 				}

@@ -9,23 +9,29 @@ static __attribute__((noinline)) int32_t run_dot(const int16_t *q, const int8_t 
 	return sum;
 }
 
-// One block of weights against the matching 32..256 activations of a quantized row of k.
-static inline float block_dot(const ig_span *s, const uint8_t *x, int64_t k, int64_t at, int values, float sum) {
+// One block of weights against the matching 32..256 activations of a quantized row of k, of 16 bits with a residual.
+static inline float block_dot(const ig_span *s, const uint8_t *x, int64_t k, int residual, int64_t at, int values, float sum) {
 	const int8_t *q = (const int8_t *)x + at;
-	const float *d = (const float *)(x + ig_q8_d(k)) + at / 32;
+	const int64_t low = residual ? ig_q8_row(k) : 0;
+	const float *d = (const float *)(x + low + ig_q8_d(k)) + at / 32;
 	const int16_t *sums = (const int16_t *)(x + ig_q8_s(k)) + at / 16;
 	for (int c = 0; c < values / 32; c++) {
 		float t = 0;
 		for (int g = 2 * c; g < 2 * c + 2; g++) {
-			t += s->scale[g] * (float)run_dot(s->q + 16 * g, q + 16 * g);
-			t -= s->min[g] * (float)sums[g];
+			int32_t dot = run_dot(s->q + 16 * g, q + 16 * g), total = sums[g];
+			if (residual) {
+				dot = IG_RESIDUAL * dot + run_dot(s->q + 16 * g, q + low + 16 * g);
+				total = IG_RESIDUAL * total + sums[low / 2 + g];
+			}
+			t += s->scale[g] * (float)dot;
+			t -= s->min[g] * (float)total;
 		}
 		sum += d[c] * t;
 	}
 	return sum;
 }
 
-static inline void rows_packed(const ig_weights *w, int64_t j, const void *const *x, int n, float *acc) {
+static inline void rows_packed(const ig_weights *w, int64_t j, const void *const *x, int n, int residual, float *acc) {
 	ig_block t = ig_block_of(w->type);
 	ig_layout l = ig_layout_of(w->type);
 	int64_t blocks = w->k / t.values, row = j % IG_GROUP;
@@ -41,7 +47,7 @@ static inline void rows_packed(const ig_weights *w, int64_t j, const void *const
 		ig_span s;
 		t.unpack(block, &s);
 		for (int r = 0; r < n; r++)
-			acc[r] = block_dot(&s, x[r], w->k, b * t.values, t.values, acc[r]);
+			acc[r] = block_dot(&s, x[r], w->k, residual, b * t.values, t.values, acc[r]);
 	}
 }
 
@@ -74,13 +80,13 @@ static inline void rows_plain(const ig_weights *m, int64_t j, const void *const 
 	}
 }
 
-static void rows_of_blocks(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc) {
+static void rows_of_blocks(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, int residual, float *acc) {
 	(void)rows;
-	rows_packed(w, j, x, n, acc);
+	rows_packed(w, j, x, n, residual, acc);
 }
 
-static void rows_of_numbers(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc) {
-	(void)rows;
+static void rows_of_numbers(const ig_weights *w, int64_t j, int rows, const void *const *x, int n, int residual, float *acc) {
+	(void)rows, (void)residual;
 	rows_plain(w, j, x, n, acc);
 }
 

@@ -1,4 +1,4 @@
-// The words of the packed products in AVX2: 8 weight rows, one a lane. product_panel.h says what they mean.
+// The words of the packed products in AVX2: 8 weight rows, one a lane. product_form.h says what they mean.
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
@@ -83,6 +83,44 @@ IG_INLINE void dots(V *sum, const V *q, int gap, const int n, const int bits, co
 			__asm__("" : "+x"(sum[r]));
 		}
 	}
+}
+
+// ---- products of 16-bit numbers, which one multiply takes whole ----
+
+#define WIDENS
+
+IG_INLINE void widen(const void *high, const void *low, int16_t *to) {
+	const __m128i h = _mm_loadu_si128(high), l = _mm_loadu_si128(low);
+	const __m128i factors = _mm_set1_epi16(1 << 8 | IG_RESIDUAL); // unsigned bytes
+	_mm_store_si128((__m128i *)to, _mm_maddubs_epi16(factors, _mm_unpacklo_epi8(h, l)));
+	_mm_store_si128((__m128i *)to + 1, _mm_maddubs_epi16(factors, _mm_unpackhi_epi8(h, l)));
+}
+
+// Bytes 0 and 1 of each word, then bytes 2 and 3. Signed ones come down from the upper half of their place.
+IG_INLINE void keep_wide(V *q, V a, V b, V c, V d, const int bits) {
+	const int s = bits == 8;
+	const __m128i first = s ? _mm_setr_epi8(-1, 0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13)
+	                        : _mm_setr_epi8(0, -1, 1, -1, 4, -1, 5, -1, 8, -1, 9, -1, 12, -1, 13, -1);
+	const __m256i order = _mm256_broadcastsi128_si256(first), two = _mm256_set1_epi16(s ? 0x200 : 2);
+	const __m256i next = _mm256_add_epi8(order, two); // an index of -1 stays one: 2 is added to indices alone
+	const V from[4] = {a, b, c, d};
+	IG_UNROLL
+	for (int t = 0; t < 4; t++) {
+		__m256i low = _mm256_shuffle_epi8((__m256i)from[t], order), high = _mm256_shuffle_epi8((__m256i)from[t], next);
+		q[2 * t] = (V)(s ? _mm256_srai_epi16(low, 8) : low);
+		q[2 * t + 1] = (V)(s ? _mm256_srai_epi16(high, 8) : high);
+	}
+}
+
+// n words of two weights.
+IG_INLINE void wide_dots(V *sum, const V *q, const int n, const uint8_t *const *x, int64_t at, const int rows) {
+	IG_UNROLL
+	for (int t = 0; t < n; t++)
+		IG_UNROLL
+		for (int r = 0; r < rows; r++) {
+			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16((__m256i)q[t], (__m256i)spread(x[r] + at + 4 * t)));
+			__asm__("" : "+x"(sum[r])); // see dots
+		}
 }
 
 // ---- plain weights: a vector runs along a row ----

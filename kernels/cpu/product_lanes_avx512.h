@@ -1,4 +1,4 @@
-// The words of the packed products in AVX-512 with VNNI: 16 weight rows, one a lane. product_panel.h says what they mean.
+// The words of the packed products in AVX-512 with VNNI: 16 weight rows, one a lane. product_form.h says what they mean.
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 

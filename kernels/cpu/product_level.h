@@ -8,13 +8,13 @@
 #include "product_unpack_k.h"
 #include "quantize_row.h"
 
-#define ARGS const ig_weights *w, int64_t j, int rows, const void *const *x, int n, float *acc
+#define ARGS const ig_weights *w, int64_t j, int rows, const void *const *x, int n, int residual, float *acc
 #define PLAIN(NAME, SIZE) \
-	static void rows_##NAME(ARGS) { (void)rows, plain_rows(w, j, x, n, acc, SIZE, load_##NAME); }
+	static void rows_##NAME(ARGS) { (void)rows, (void)residual, plain_rows(w, j, x, n, acc, SIZE, load_##NAME); }
 #define PRODUCTS(NAME, ...)                                                                                                   \
 	static __attribute__((noinline)) void products_##NAME(const panel *p, int panels, int chunks, int64_t at,                 \
-	                                                      const uint8_t *const *x, const side *sides, int n, float *acc, int width) { \
-		panel_dots((form){__VA_ARGS__}, p, panels, chunks, at, x, sides, n, acc, width);                                        \
+	                                                      const uint8_t *const *x, int64_t low, const side *sides, int n, float *acc, int width) { \
+		panel_dots((form){__VA_ARGS__}, p, panels, chunks, at, x, low, sides, n, acc, width);                                        \
 	}
 PRODUCTS(signed8, .bits = 8, .offset = OFFSET8)
 PRODUCTS(offset4, .bits = 4, .offset = 1)
@@ -25,7 +25,7 @@ PRODUCTS(offset6_by16, .bits = 6, .offset = 1, .by16 = 1)
 PRODUCTS(mins6_by16, .bits = 6, .mins = 1, .by16 = 1)
 
 #define PACKED(NAME, PRODUCTS) \
-	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, products_##PRODUCTS, w, j, rows, x, n, acc); }
+	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, products_##PRODUCTS, w, j, rows, x, n, residual, acc); }
 PLAIN(f32, 4)
 PLAIN(f16, 2)
 PLAIN(bf16, 2)
@@ -43,7 +43,7 @@ PACKED(iq4_nl, signed8)
 PACKED(iq4_xs, signed8)
 PACKED(mxfp4, offset5)
 
-enum { UNITS = PANELS * LANES > IG_GROUP ? PANELS * LANES / IG_GROUP : 1 };
+enum { UNITS = IG_LANES / IG_GROUP };
 
 static ig_product product_of(int type) {
 	switch (type) {

@@ -137,7 +137,8 @@ IG_INLINE void unpack_group(const form f, unpack_fn *unpack, const ig_weights *w
 // ---- activations ----
 
 // 32 values of a row of the row format (kernels.h), and of its residual where there is one.
-IG_INLINE void row_of_tile(const uint8_t *q8, const uint8_t *left, int64_t k, int64_t chunk, uint8_t *to, uint8_t *rest) {
+IG_INLINE void row_of_tile(const uint8_t *q8, int64_t k, int64_t chunk, uint8_t *to, uint8_t *rest) {
+	const uint8_t *left = q8 + ig_q8_row(k);
 	F v[2];
 	for (int i = 0; i < 2; i++) {
 		const int64_t at = 32 * chunk + 16 * i;
@@ -160,11 +161,11 @@ IG_INLINE void row_of_tile(const uint8_t *q8, const uint8_t *left, int64_t k, in
 }
 
 // Rows after the last activation stay what they are: a row of a product depends on no other.
-static void tiles_of_rows(const void *const *x, int n, int rows, int64_t k, int64_t at, int chunks, uint8_t *to, uint8_t *rest) {
+static void tiles_of_rows(const void *const *x, int n, int64_t k, int64_t at, int chunks, uint8_t *to, uint8_t *rest) {
 	for (int r = 0; r < n; r++)
 		for (int c = 0; c < chunks; c++) {
 			int64_t place = r / 16 * GROUP_TILES + c * IG_TILE_BYTES + r % 16 * 64;
-			row_of_tile(x[r * rows], x[r * rows + rows - 1], k, at + c, to + place, rest ? rest + place : 0);
+			row_of_tile(x[r], k, at + c, to + place, rest ? rest + place : 0);
 		}
 }
 
@@ -251,14 +252,13 @@ typedef struct chunk_room {
 
 // All rows of a panel, whose sums fit: every STEP columns the activations become tiles, and are taken to all groups.
 static void panel_of_chunk(unpack_group_fn *unpack, const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n,
-                           int rows, const ig_sink *s, job shape, chunk_room *room) {
-	const int split = rows == 2;
+                           int split, const ig_sink *s, job shape, chunk_room *room) {
 	const int64_t all_chunks = w->k / 32, sums = (n + 31) / 32 * FOUR;
 	uint8_t *x_rest = split ? room->x + ACTIVATIONS / 2 : 0;
 	for (int64_t at = 0; at < all_chunks; at += DEEP) {
 		int chunks = all_chunks - at < DEEP ? (int)(all_chunks - at) : DEEP, turn = 0;
 		job before = {.n = 0};
-		tiles_of_rows(x, n, rows, w->k, at, chunks, room->x, x_rest);
+		tiles_of_rows(x, n, w->k, at, chunks, room->x, x_rest);
 		for (int64_t j = lo; j < hi; j += 2 * IG_GROUP, turn ^= 1) {
 			job now = shape;
 			now.x = room->x, now.x_rest = x_rest;
@@ -283,7 +283,7 @@ static void panel_of_chunk(unpack_group_fn *unpack, const ig_weights *w, int64_t
 	}
 }
 
-static void chunk(unpack_group_fn *unpack, const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int rows,
+static void chunk(unpack_group_fn *unpack, const ig_weights *w, int64_t lo, int64_t hi, const void *const *x, int n, int residual,
                   const ig_sink *s) {
 	chunk_room room;
 	ig_tiles emulated;
@@ -294,7 +294,7 @@ static void chunk(unpack_group_fn *unpack, const ig_weights *w, int64_t lo, int6
 	tile_configure(shape.tiles, &c);
 	const int64_t panel = SUMS / ((n + 31) / 32 * FOUR) * 32;
 	for (int64_t j = lo; j < hi; j += panel)
-		panel_of_chunk(unpack, w, j, j + panel < hi ? j + panel : hi, x, n, rows, s, shape, &room);
+		panel_of_chunk(unpack, w, j, j + panel < hi ? j + panel : hi, x, n, residual, s, shape, &room);
 	tile_release(shape.tiles);
 }
 

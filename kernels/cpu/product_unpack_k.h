@@ -1,4 +1,4 @@
-// How the packed blocks of 256 values are unpacked, in the words of product_panel.h. blocks.h says what a block means.
+// How the packed blocks of 256 values are unpacked, in the words of product_form.h. blocks.h says what a block means.
 #ifndef INGOT_PRODUCT_UNPACK_K_H
 #define INGOT_PRODUCT_UNPACK_K_H
 

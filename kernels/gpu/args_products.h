@@ -2,8 +2,8 @@
 #ifndef INGOT_ARGS_PRODUCTS_H
 #define INGOT_ARGS_PRODUCTS_H
 
-// q8[r] = x[r] quantized (lib/activations.h), `times` rows for each row of the batch. residual: what that left over
-// follows each row as a second one.
+// q8[r] = x[r] quantized (lib/activations.h), `times` rows for each row of the batch. residual: with 16 bits,
+// whose low parts follow each row as a second one.
 struct quantize_args {
 	const struct batch *batch;
 	const float *x;

@@ -13,7 +13,10 @@ struct act {
 	int s; // s0 in the low half, s1 in the high
 };
 
-// Bytes of a row; with a residual a second one follows.
+// With a residual values are RESIDUAL * high + low times a scale: a row of highs, and a second one of lows.
+enum { RESIDUAL = 254 };
+
+// Bytes of a row.
 DEVICE i64 act_bytes(int k) { return ((i64)k + k / 4 + 63) & ~(i64)63; }
 
 // A T that lies so many bytes, below 4 GB, behind what is the same for all lanes: an address that costs no register.

@@ -1,0 +1,157 @@
+// The products of packed weights at the vector levels. LANES weight rows are worked on at once, one row a lane. With
+// few activation rows the weights are multiplied while they are unpacked (product_few.h); with more, 256 unpacked values of
+// each lane are kept in a panel, and the panel is taken to all activations (product_panel.h). Since a lane adds up its row
+// alone, chunk by chunk, its bits depend neither on its neighbours nor on that choice. Activations of 16 bits are two rows
+// of bytes, whose integer sums become one before they are scaled.
+//
+// This is what both share. Weights are read in the layout of repack.h; of a matrix that is not repacked, each thread repacks 256 values of a
+// group at a time before it works on them.
+//
+// A level gives the words in its product_lanes_LEVEL.h:
+//   V, F          LANES 32-bit words, LANES floats
+//   load          LANES words
+//   halves        LANES F16 numbers as floats
+//   bytes         LANES bytes, each in a word of its own
+//   spread        one word in all lanes; spread_f the same for a float
+//   lookup        each byte (0..15) replaced by that byte of the 16 bytes of the table it lies in
+//   dots          sum[g][r] += the products of 4n weights of each lane of panel g with 4n activations of row r
+//   plus_where    to each byte of q the byte of `more` is added where v has the bit that `bits` names
+//   larger        of two signed words
+//   prefetch      a line into the first-level cache, at this place of the code
+//   raise8        signed bytes as dots wants them, which is raised by OFFSET8
+//   keep, kept_dots  where it defines KEEPS_PAIRS: its own order of four words in a panel, and dots from there
+//   widen, keep_wide, wide_dots  where it defines WIDENS: 16 activations with their residuals as 16-bit numbers, four words of
+//                 weights as eight of such, and dots of both
+//   transpose     four words of each of IG_GROUP rows into the layout of repack.h
+#ifndef INGOT_PRODUCT_FORM_H
+#define INGOT_PRODUCT_FORM_H
+
+#include "prefetch.h"
+#include "product.h"
+
+// What the blocks of a type look like once they are unpacked. The products of a panel depend on the second part alone.
+typedef struct form {
+	int type, values, words, extra; // of a block (repack.h)
+	int offset;                     // subtracted from q; for the products: whether there is one
+
+	int bits; // of q
+	int by16; // a scale for 16 values, not 32
+	int mins; // there are minima, one for each scale
+} form;
+
+// The scales and minima of up to 8 chunks of 32 values of each lane: of chunk c, or where they are for 16 values, of
+// runs 2c and 2c + 1. A chunk's part of the result is, d being the activations' scale,
+// d * scale * (dot - offset * sum) - min * (d * sum).
+typedef struct scales {
+	F scale[16], min[16];
+} scales;
+
+// Where the unpacked values of a run (16 values of each lane, raised by the form's offset, in four words) go.
+typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
+
+// Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
+typedef void unpack_fn(const uint8_t *w, const uint8_t *extra, const form f, int chunk, scales *s, run_fn *put, void *to);
+
+enum { STEP = 256 /* values */ };
+
+// Bytes from what is read to what is prefetched. Large blocks are not read from front to back, and take the more.
+IG_INLINE int ahead(const form f) { return f.values == STEP ? 8 << 10 : 6 << 10; }
+
+// ---- where a group's words are ----
+
+typedef struct blocks {
+	const uint8_t *words, *extra;
+} blocks;
+
+typedef struct room { // for 256 values of a group that is not repacked
+	_Alignas(64) uint8_t words[IG_GROUP * 8 * 34], extra[IG_GROUP * 8 * 2];
+} room;
+
+// Words i to i+3 of a block of each row; rows lie `stride` apart.
+IG_INLINE void move_words(const form f, const uint8_t *block, int64_t stride, uint8_t *words) {
+	int i = 0;
+	for (; i + 4 <= f.words; i += 4)
+		transpose(block + 4 * i, stride, words + 4 * IG_GROUP * i);
+	for (; i < f.words; i++)
+		for (int r = 0; r < IG_GROUP; r++)
+			memcpy(words + 4 * (IG_GROUP * i + r), block + r * stride + 4 * i, 4);
+}
+
+// Blocks b to b+n-1 of the group of rows from j on.
+IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t b, int n, room *tmp) {
+	const ig_layout l = ig_layout_of(f.type);
+	const uint8_t *group = w->w + j * w->stride;
+	if (w->repacked) {
+		ig_place at = ig_place_of(&l, w->k / f.values, b);
+		return (blocks){group + at.words, group + at.extra};
+	}
+	const int bytes = 4 * f.words + f.extra;
+	for (int i = 0; i < n; i++) {
+		const uint8_t *block = group + (b + i) * bytes;
+		move_words(f, block + l.words_at, w->stride, tmp->words + i * f.words * 4 * IG_GROUP);
+		for (int r = 0; r < IG_GROUP; r++) {
+			prefetch(block + r * w->stride + (1 << 10));
+			memcpy(tmp->extra + (i * IG_GROUP + r) * f.extra, block + r * w->stride + l.extra_at, (size_t)f.extra);
+		}
+	}
+	return (blocks){tmp->words, tmp->extra};
+}
+
+// ---- the activations ----
+
+// What the products need of up to 8 chunks of an activation beside its values.
+typedef struct side {
+	int32_t start[16]; // -offset * sum, of each chunk or run: what a sum of products starts from
+	float fold[16];    // d * sum, what a minimum is multiplied by
+	float d[8];
+} side;
+
+// low is the bytes to the row of a residual; 0: there is none.
+IG_INLINE void side_of(const form f, const uint8_t *x, int64_t low, int64_t k, int64_t chunk, int chunks, side *s) {
+	const float *d = (const float *)(x + low + ig_q8_d(k)) + chunk;
+	const int16_t *sums = (const int16_t *)(x + ig_q8_s(k)) + 2 * chunk, *lows = sums + low / 2;
+	for (int c = 0; c < chunks; c++)
+		s->d[c] = d[c];
+	for (int i = 0; i < (f.by16 ? 2 * chunks : chunks); i++) {
+		int32_t sum = f.by16 ? sums[i] : sums[2 * i] + sums[2 * i + 1];
+		if (low)
+			sum = IG_RESIDUAL * sum + (f.by16 ? lows[i] : lows[2 * i] + lows[2 * i + 1]);
+		if (f.offset)
+			s->start[i] = -f.offset * sum;
+		if (f.mins)
+			s->fold[i] = s->d[f.by16 ? i / 2 : i] * (float)sum;
+	}
+}
+
+IG_INLINE V start_of(const form f, const side *s, int i) { return f.offset ? spread(&s->start[i]) : all(0); }
+
+// IG_RESIDUAL times v.
+IG_INLINE V raised(V v) { return (v << 8) - (v << 1); }
+
+// Adds chunk c of the scales, chunk `at` of the activations, to a result.
+IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const side *x, int at, F result) {
+	F part = to_float(dot0) * s->scale[f.by16 ? 2 * c : c];
+	if (f.by16)
+		part = muladd(to_float(dot1), s->scale[2 * c + 1], part);
+	result = muladd(part, spread_f(&x->d[at]), result);
+	if (f.mins && f.by16) {
+		result = mulsub(s->min[2 * c], spread_f(&x->fold[2 * at]), result);
+		result = mulsub(s->min[2 * c + 1], spread_f(&x->fold[2 * at + 1]), result);
+	} else if (f.mins) {
+		result = mulsub(s->min[c], spread_f(&x->fold[at]), result);
+	}
+	return result;
+}
+
+// What part `part` of a group's rows prefetches while it unpacks a block: its share of the block that lies ahead.
+IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + ahead(f) + 4 * f.words * LANES * part; }
+
+// A run's part of the lines ahead: a burst for a whole block would keep other loads waiting.
+IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
+	const int bytes = f.words * 4 * LANES * 16 / f.values;
+	IG_UNROLL
+	for (int line = (run * bytes + 63) / 64; line < ((run + 1) * bytes + 63) / 64; line++)
+		prefetch(next + 64 * line);
+}
+
+#endif
