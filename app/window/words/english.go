@@ -11,6 +11,10 @@ var English = Table{
 	CodeNoLanguage: "text",
 	DeletedF:       "“%s” deleted", RemovedF: "“%s” removed from the library; the file stays where it is",
 
+	AlreadyOpen:     "Ingot is already open",
+	AlreadyOpenHint: "Go on there, or close it first: conversations and models belong to one Ingot at a time.",
+	NotOpened:       "Ingot cannot open its library", Quit: "Quit",
+
 	Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
 	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",
 

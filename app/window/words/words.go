@@ -15,6 +15,9 @@ type Table struct {
 	CodeNoLanguage                                                                   string
 	DeletedF, RemovedF                                                               string
 
+	// Instead of the window
+	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit string
+
 	// Time
 	Today, Yesterday, Week, Month, Older, Pinned string
 
