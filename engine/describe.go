@@ -177,3 +177,6 @@ func LongSums() (lines []string) {
 
 // Cores is how many physical cores this process may use: the threads an engine starts by default.
 func Cores() int { return cpu.Cores() }
+
+// MemoryNodes is over how many memory nodes those cores lie: what a processor can be cut into so that each lane reads memory of its own.
+func MemoryNodes() int { return cpu.Nodes() }

@@ -2,10 +2,12 @@ package window
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"fyne.io/fyne/v2/test"
 
+	"ingot/app/window/cards"
 	"ingot/app/window/live"
 	"ingot/app/window/widget"
 )
@@ -36,6 +38,35 @@ func TestLayoutsOfTheCardsScreen(t *testing.T) {
 	}
 	test.Tap(uses[3])
 	q.until(t, "the choice", func() bool { return slices.Equal(f.ways(), []string{"tensor4 true 0"}) && !says(w, "Recommended") })
+}
+
+// Parts of a processor are no cards.
+func TestLayoutOfAProcessor(t *testing.T) {
+	for _, c := range []struct {
+		lanes []string
+		want  string
+	}{{[]string{"cpu"}, "The processor has all of it"}, {[]string{"cpu:0", "cpu:1"}, "2 parts of the processor share every layer"}} {
+		f := newFake()
+		f.fill()
+		var stage []cards.Share
+		for _, l := range c.lanes {
+			stage = append(stage, cards.Share{Card: l, Layers: "0–31", Bytes: 1e9, Memory: 10e9})
+		}
+		f.plan = cards.Plan{Name: "Qwen3.5 4B", Ways: []cards.Way{{Split: "none", Stages: [][]cards.Share{stage}, Decode: 10, Prefill: 100, Fits: true, InUse: true}}}
+		if n := len(c.lanes); n > 1 {
+			f.state.Level, f.state.Threads, f.state.Cards, f.state.Stages = "avx512", 2*n, nil, [][]live.Lane{nil}
+			for _, l := range c.lanes {
+				f.state.Cards = append(f.state.Cards, live.Card{Name: l, Description: "Intel Xeon, 2 threads, avx512", CPU: true, Total: 10e9})
+				f.state.Stages[0] = append(f.state.Stages[0], live.Lane{Card: l, Layers: "0–31"})
+			}
+		}
+		w, q := open(t, f)
+		w.Go(screenCards)
+		q.until(t, c.want, func() bool { return says(w, c.want) })
+		if foot := read(w)[strings.LastIndex(read(w), "Ready"):]; strings.Contains(foot, "Memory") != (len(c.lanes) == 1) || says(w, "4 threads") {
+			t.Errorf("%v: the window says:\n%s", c.lanes, read(w))
+		}
+	}
 }
 
 // What was changed on the settings screen is predicted when the cards screen comes back, and nothing that is out of date can be chosen.

@@ -42,6 +42,9 @@ func demo(what string) {
 	if has("gpus") {
 		f.gpus()
 	}
+	if has("nodes") {
+		f.machine.Nodes = 4
+	}
 	if has("noroom") {
 		f.plan.Ways[2].Fits, f.plan.Ways[2].Fullest, f.plan.Fitting = false, 35e9, 8192
 		f.state.Phase, f.state.NoRoom, f.state.Stages = live.Failed, true, nil

@@ -153,7 +153,7 @@ func (s *strip) showCards(cards []live.Card) {
 	}
 	for i, c := range cards[:n] {
 		name := c.Name
-		if c.CPU {
+		if c.CPU && c.Name == "cpu" { // its parts, as lanes, go by their names
 			name = t.Memory
 		}
 		used := c.Total - c.Free

@@ -2,6 +2,7 @@ package window
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -439,6 +440,40 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+}
+
+// Lanes are offered where there are cards, or parts of memory, to share a layer; what was saved elsewhere can be taken back.
+func TestLanesOffered(t *testing.T) {
+	for _, c := range []struct {
+		name        string
+		gpus, nodes int
+		saved       int
+		options     []string
+		chosen      int
+		off         bool
+		hint        string
+	}{
+		{"one processor", 0, 1, 0, []string{"1"}, 0, true, "a single processor"},
+		{"one processor, two lanes saved", 0, 1, 2, []string{"1", "2"}, 1, false, "a single processor"},
+		{"four nodes", 0, 4, 2, []string{"1", "2", "4"}, 1, false, "Main memory lies in 4 parts"},
+		{"one card", 1, 2, 0, []string{"All cards", "1"}, 0, true, "a single processor"},
+		{"four cards", 4, 2, 4, []string{"All cards", "1", "2", "4"}, 3, false, "How many cards share each layer"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := newFake()
+			f.machine.Nodes, f.values.TPS = c.nodes, c.saved
+			for i := range c.gpus {
+				f.machine.Cards = append(f.machine.Cards, settings.Card{Name: fmt.Sprintf("hip:%d", i)})
+			}
+			w, q := open(t, f)
+			w.Go(screenSettings)
+			q.until(t, "the form", func() bool { return says(w, "Lanes a stage (-tps)") })
+			got := find(w.win.Content(), func(x *widget.Choice) bool { return slices.Equal(x.Options, c.options) })
+			if got == nil || got.Chosen() != c.chosen || got.Disabled() != c.off || !says(w, c.hint) {
+				t.Errorf("offered %+v; the window says:\n%s", got, read(w))
+			}
+		})
+	}
 }
 
 // A theme is saved when it is chosen, without what else is being edited.

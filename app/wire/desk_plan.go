@@ -75,8 +75,8 @@ func (d *deskPlanner) entry() (library.Entry, error) {
 func planOptions(p prefs.Settings) engine.PlanOptions {
 	e := p.Engine
 	o := engine.PlanOptions{Options: engine.Options{Threads: e.Threads, Context: e.Context, Slots: e.Slots, UBatch: e.UBatch, Level: e.Level, Cards: chosenCards(e), NoRepack: !e.Repack}}
-	if len(o.Cards) == 0 {
-		o.Cards = []string{"cpu"}
+	if len(o.Cards) == 0 { // the processor: one way, as it is set. Of graphics cards every way is told.
+		o.Cards, o.Split, o.TPS = []string{"cpu"}, e.Split, e.TPS
 	}
 	o.CacheK, o.CacheV = e.CacheTypes()
 	return o

@@ -349,13 +349,16 @@ func (s *deskSettings) Load(context.Context) (settingsscreen.Values, settingsscr
 	for _, c := range devices {
 		m.Cards = append(m.Cards, settingsscreen.Card{Name: c.Name, Description: c.Description, CPU: c.Name == "cpu"})
 	}
-	m.Cores = engine.Cores()
+	m.Cores, m.Nodes = engine.Cores(), engine.MemoryNodes()
 	return v, m, nil
 }
 
 func (s *deskSettings) Save(_ context.Context, v settingsscreen.Values) error {
 	err := s.desk.prefs.Update(func(p *prefs.Settings) {
 		e := &p.Engine
+		if v.TPS != e.TPS {
+			e.Split = "" // chosen on the cards screen, of ways that had other lanes
+		}
 		e.Threads, e.Context, e.Slots, e.Repack, e.Cards, e.TPS = v.Threads, v.Context, v.Slots, !v.NoRepack, v.Cards, v.TPS
 		e.KVType, e.VType, e.Load = v.Keys, v.Values, v.LoadMode
 		p.Reasoning, p.System, p.Theme = v.Reasoning, v.System, v.Theme

@@ -4,20 +4,26 @@ package wire
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log"
+	"net/url"
 	"os"
 	"runtime"
+	"strings"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
 
 	"ingot/app/chats"
+	"ingot/app/library"
 	"ingot/app/prefs"
 	"ingot/app/window"
 	"ingot/app/window/chat"
 	"ingot/app/window/theme"
 	"ingot/assets"
+	"ingot/storage"
 )
 
 // noWindow says why there is no window; "" where there can be one.
@@ -28,32 +34,79 @@ func noWindow() string {
 	return ""
 }
 
-// window opens the application and returns when it is closed.
-func (h *house) window(ctx context.Context) error {
+// contents are what lies in the database, as the window works with it.
+type contents struct {
+	prefs   *prefs.Service
+	chats   *chats.Service
+	library *library.Library
+}
+
+func (h *house) contents() (s contents, err error) {
 	db, err := h.database()
 	if err != nil {
-		return err
+		return s, err
 	}
-	p, err := prefs.Open(db)
+	if s.prefs, err = prefs.Open(db); err != nil {
+		return s, err
+	}
+	if s.library, err = h.library(); err != nil {
+		return s, err
+	}
+	s.chats, err = chats.Open(db)
+	return s, err
+}
+
+func newApp() fyne.App {
+	a := app.NewWithID("io.github.ingot.Ingot")
+	a.SetIcon(fyne.NewStaticResource("ingot.png", assets.Icon))
+	// The toolkit reads its own preferences while it writes them at the end, and complains of an empty file.
+	a.Lifecycle().SetOnStopped(func() { log.SetOutput(io.Discard) })
+	return a
+}
+
+// refuse says in a small window why the application cannot open, for who started it from a desktop sees no standard
+// error, and returns when it is closed.
+func (h *house) refuse(ctx context.Context, why error) {
+	h.close() // who mends it must not find it in use
+	defer func() {
+		recover() // the toolkit panics where the display cannot be reached; the caller tells the reason anyway
+	}()
+	a := newApp()
+	r := window.Refusal{InUse: errors.Is(why, storage.ErrInUse), Reason: reason(why), Folder: h.paths.Data}
+	if st, err := os.Stat(r.Folder); err == nil && st.IsDir() {
+		r.Open = func() { a.OpenURL(&url.URL{Scheme: "file", Path: r.Folder}) }
+	}
+	w := window.NewRefusal(a, r)
+	context.AfterFunc(ctx, func() { fyne.Do(a.Quit) })
+	w.ShowAndRun()
+}
+
+// reason is what stands in the way of the library, as a sentence: errors of files begin with the verb that failed.
+func reason(err error) string {
+	for _, verb := range []string{"open ", "make ", "read ", "write "} {
+		if strings.HasPrefix(err.Error(), verb) {
+			err = fmt.Errorf("could not %w", err)
+			break
+		}
+	}
+	return sentence(err)
+}
+
+// window opens the application and returns when it is closed.
+func (h *house) window(ctx context.Context) error {
+	s, err := h.contents()
 	if err != nil {
+		h.refuse(ctx, err)
 		return err
 	}
-	talks, err := chats.Open(db)
-	if err != nil {
-		return err
-	}
+	p, talks, lib := s.prefs, s.chats, s.library
 	defer talks.Close()
-	lib, err := h.library()
-	if err != nil {
-		return err
-	}
 	desk := newDeskEngine(lib, p)
 	defer desk.close()
 	conversations := &deskChats{chats: talks, desk: desk}
 	endpoint := newDeskServer(desk)
 
-	a := app.NewWithID("io.github.ingot.Ingot")
-	a.SetIcon(fyne.NewStaticResource("ingot.png", assets.Icon))
+	a := newApp()
 	set := p.Get()
 	w := window.New(a, window.Deps{
 		Engine: desk, Conversations: conversations, Answers: conversations, Models: &deskModels{desk}, Library: &deskLibrary{desk: desk},
@@ -64,8 +117,6 @@ func (h *house) window(ctx context.Context) error {
 			p.Update(func(s *prefs.Settings) { s.Window.Width, s.Window.Height = at.Width, at.Height })
 		},
 	})
-	// The toolkit reads its own preferences while it writes them at the end, and complains of an empty file.
-	a.Lifecycle().SetOnStopped(func() { log.SetOutput(io.Discard) })
 	context.AfterFunc(ctx, func() { fyne.Do(a.Quit) })
 	// The chosen model loads while the window opens, so that the first question need not wait for it.
 	go desk.need(ctx, "")

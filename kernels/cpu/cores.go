@@ -19,18 +19,7 @@ func CoreList() []int {
 	if !ok {
 		return nil
 	}
-	nodes := map[int]int{} // of a CPU
-	dirs, _ := filepath.Glob("/sys/devices/system/node/node[0-9]*")
-	for _, dir := range dirs {
-		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "node"))
-		if err != nil {
-			continue
-		}
-		list, _ := os.ReadFile(filepath.Join(dir, "cpulist"))
-		for _, c := range cpuNumbers(string(list)) {
-			nodes[c] = n
-		}
-	}
+	nodes := memoryNodes("/sys/devices/system/node")
 	taken := map[int]bool{}
 	var cores []int
 	for _, c := range allowed {
@@ -48,6 +37,35 @@ func CoreList() []int {
 	}
 	slices.SortStableFunc(cores, func(a, b int) int { return nodes[a] - nodes[b] })
 	return cores[:min(len(cores), Cores())]
+}
+
+// Nodes returns over how many memory nodes the cores of CoreList lie, at least 1. A machine with several processors
+// has several, and some processors are several by themselves.
+func Nodes() int { return countNodes(CoreList(), memoryNodes("/sys/devices/system/node")) }
+
+func countNodes(cores []int, nodes map[int]int) int {
+	seen := map[int]bool{}
+	for _, c := range cores {
+		seen[nodes[c]] = true
+	}
+	return max(len(seen), 1)
+}
+
+// memoryNodes gives the memory node of each CPU as a folder like /sys/devices/system/node tells it.
+func memoryNodes(folder string) map[int]int {
+	nodes := map[int]int{}
+	dirs, _ := filepath.Glob(filepath.Join(folder, "node[0-9]*"))
+	for _, dir := range dirs {
+		n, err := strconv.Atoi(strings.TrimPrefix(filepath.Base(dir), "node"))
+		if err != nil {
+			continue
+		}
+		list, _ := os.ReadFile(filepath.Join(dir, "cpulist"))
+		for _, c := range cpuNumbers(string(list)) {
+			nodes[c] = n
+		}
+	}
+	return nodes
 }
 
 // allowedCPUs are those that the process may run on.

@@ -3,9 +3,12 @@
 package e2e
 
 import (
+	"bytes"
 	"fmt"
 	"image"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -114,19 +117,65 @@ func size(name string) (int, error) {
 > A scanner stops at lines longer than its buffer.
 `
 
-// A second window on the same folders is refused in one sentence that names the first one's process.
+// A second window on the same folders says in a small window that there is a first, ends when it is told to, and names the
+// first one's process in one line on standard error.
 func TestSecondWindow(t *testing.T) {
 	sc := newScreen(t, 1100, 740)
 	h := newHome(t, nil)
 	a := start(t, sc, h)
-	second := h.command(t)
-	second.Env = append(second.Env, "DISPLAY="+sc.name)
-	out, err := second.CombinedOutput()
-	said := strings.TrimSpace(string(out))
-	t.Logf("the second one: %v, %q", err, said)
-	if _, failed := err.(*exec.ExitError); !failed || strings.Contains(said, "\n") || !strings.Contains(said, fmt.Sprintf("process %d", a.cmd.Process.Pid)) {
-		t.Errorf("the second window: %v, %q, expected one line with process %d and a non-zero exit", err, said, a.cmd.Process.Pid)
+	sc.settled(t)
+	said := refused(t, sc, h, "second-window")
+	if !strings.Contains(said, fmt.Sprintf("process %d", a.cmd.Process.Pid)) {
+		t.Errorf("the second window: %q, expected process %d", said, a.cmd.Process.Pid)
 	}
+	sc.focus(t)
 	sc.settled(t)
 	a.quit()
+}
+
+// A library that cannot be read is told in a window too, and stays as it is.
+func TestDamagedLibrary(t *testing.T) {
+	h := home{data: t.TempDir(), cache: sharedCache(t)}
+	path, damaged := filepath.Join(h.data, "ingot.db"), bytes.Repeat([]byte("no database "), 6000)
+	if err := os.WriteFile(path, damaged, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	said := refused(t, newScreen(t, 1100, 740), h, "damaged-library")
+	if !strings.Contains(said, path) || !strings.Contains(said, "damaged") {
+		t.Errorf("it wrote %q, expected that %s is damaged", said, path)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, damaged) {
+		t.Errorf("the damaged file was changed, %v", err)
+	}
+}
+
+// refused starts a program that cannot open its library, looks at the window that says so, ends it with Escape, and returns
+// the line that it wrote.
+func refused(t *testing.T, sc *screen, h home, picture string) string {
+	t.Helper()
+	var log bytes.Buffer
+	cmd := h.command(t)
+	cmd.Env = append(cmd.Env, "DISPLAY="+sc.name, "FYNE_THEME=light")
+	cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &log, &log, endsWithTest
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer time.AfterFunc(patience, func() { cmd.Process.Kill() }).Stop()
+	id := sc.xdo(t, "search", "--sync", "--all", "--onlyvisible", "--pid", fmt.Sprint(cmd.Process.Pid), "--name", "^Ingot$")
+	p := sc.settled(t)
+	sc.save(t, picture)
+	if n := p.count(whole, accent); n < 1000 { // its button
+		t.Errorf("the window has %d pixels of its button's colour", n)
+	}
+	sc.xdo(t, "windowfocus", "--sync", id)
+	sc.key(t, "Escape")
+	err := cmd.Wait()
+	if _, failed := err.(*exec.ExitError); !failed || cmd.ProcessState.ExitCode() != 1 {
+		t.Errorf("it ended with %v, expected exit code 1", err)
+	}
+	said := strings.TrimSpace(log.String())
+	if strings.Contains(said, "\n") {
+		t.Errorf("it wrote %q, expected one line", said)
+	}
+	return said
 }

@@ -198,10 +198,11 @@ func (d *device) show(c live.Card, st live.State) {
 		extra = append(extra, fmt.Sprintf(t.LoadF, c.Load*100))
 	}
 	if c.CPU && st.Level != "" {
-		for _, s := range []string{fmt.Sprintf(t.ThreadsF, st.Threads), st.Level} {
-			if !strings.Contains(c.Description, s) { // what the card says of itself already
-				extra = append(extra, s)
-			}
+		if !strings.Contains(c.Description, " thread") { // a part of the processor has some of the threads, and says how many
+			extra = append(extra, fmt.Sprintf(t.ThreadsF, st.Threads))
+		}
+		if !strings.Contains(c.Description, st.Level) {
+			extra = append(extra, st.Level)
 		}
 	}
 	d.extra.Set(strings.Join(extra, "  ·  "))

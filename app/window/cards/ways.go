@@ -3,6 +3,7 @@ package cards
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"fyne.io/fyne/v2"
 
@@ -145,6 +146,14 @@ func wayName(v *Way) string {
 	lanes := 0
 	for _, s := range v.Stages {
 		lanes = max(lanes, len(s))
+	}
+	if len(v.Stages) == 1 && lanes > 0 {
+		switch card := v.Stages[0][0].Card; {
+		case card == "cpu":
+			return t.WayProcessor
+		case strings.HasPrefix(card, "cpu:"):
+			return fmt.Sprintf(t.WayPartsF, lanes)
+		}
 	}
 	switch {
 	case len(v.Stages) <= 1 && lanes <= 1:

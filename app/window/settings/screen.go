@@ -192,10 +192,15 @@ func (s *Screen) number(n *number) *number {
 	return n
 }
 
+// graphics are the cards beside the processor.
+func (s *Screen) graphics() []Card {
+	return slices.DeleteFunc(slices.Clone(s.machine.Cards), func(c Card) bool { return c.CPU })
+}
+
 // cardsRow chooses devices; with only the CPU there is nothing to choose, and it says so.
 func (s *Screen) cardsRow() fyne.CanvasObject {
 	t := words.T()
-	gpus := slices.DeleteFunc(slices.Clone(s.machine.Cards), func(c Card) bool { return c.CPU })
+	gpus := s.graphics()
 	if len(gpus) == 0 {
 		name := ""
 		if len(s.machine.Cards) > 0 {
@@ -229,22 +234,31 @@ func (s *Screen) cardsChanged(gpus []Card) {
 	s.showBar()
 }
 
+// tpsRow chooses the lanes of a stage: how many cards share it, or without cards into how many parts the processor is cut.
+// That is offered where its memory lies in several parts, for elsewhere lanes give it nothing.
 func (s *Screen) tpsRow() fyne.CanvasObject {
 	t := words.T()
-	options, values := []string{t.AllCards}, []int{0}
-	n := len(s.machine.Cards)
-	if n > 0 && s.machine.Cards[0].CPU {
-		n--
+	n := len(s.graphics())
+	hint, options, values := t.TPSHint, []string{t.AllCards}, []int{0}
+	if n == 0 {
+		n, hint, options[0] = s.machine.Nodes, fmt.Sprintf(t.TPSHintNodesF, s.machine.Nodes), "1"
+	} else {
+		options, values = append(options, "1"), append(values, 1)
 	}
-	for k := 1; k <= n; k++ {
+	for k := 2; k <= n; k++ {
 		if n%k == 0 {
 			options, values = append(options, fmt.Sprint(k)), append(values, k)
 		}
 	}
-	s.tps = widget.NewChoice(options, max(slices.Index(values, s.edited.TPS), 0), func(i int) { s.edited.TPS = values[i]; s.showBar() })
-	hint := t.TPSHint
 	if n < 2 {
-		hint = t.TPSHintCPU
+		hint = t.TPSHintOne
+	}
+	odd := s.edited.TPS > 1 && !slices.Contains(values, s.edited.TPS) // set when other cards were here: to be seen, and taken back
+	if odd {
+		options, values = append(options, fmt.Sprint(s.edited.TPS)), append(values, s.edited.TPS)
+	}
+	s.tps = widget.NewChoice(options, max(slices.Index(values, s.edited.TPS), 0), func(i int) { s.edited.TPS = values[i]; s.showBar() })
+	if n < 2 && !odd {
 		s.tps.Disable()
 	}
 	return widget.Setting(t.TPSLabel, hint, 0, s.tps)

@@ -32,6 +32,7 @@ type Values struct {
 // Machine is what the values are about.
 type Machine struct {
 	Cores  int
+	Nodes  int    // parts of memory that cores are near to; 1 on most machines
 	Cards  []Card // the CPU first
 	Folder string // where conversations and settings are kept
 }

@@ -235,6 +235,9 @@ func (c *Choice) Disable() { c.disabled = true; c.paint() }
 // Enable lets the choice be changed.
 func (c *Choice) Enable() { c.disabled = false; c.paint() }
 
+// Disabled reports whether the choice is greyed.
+func (c *Choice) Disabled() bool { return c.disabled }
+
 func (c *Choice) paint() {
 	c.ground.Line = theme.Border
 	if c.focused {

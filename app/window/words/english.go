@@ -11,6 +11,10 @@ var English = Table{
 	CodeNoLanguage: "text",
 	DeletedF:       "“%s” deleted", RemovedF: "“%s” removed from the library; the file stays where it is",
 
+	AlreadyOpen:     "Ingot is already open",
+	AlreadyOpenHint: "Go on there, or close it first: conversations and models belong to one Ingot at a time.",
+	NotOpened:       "Ingot cannot open its library", Quit: "Quit",
+
 	Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
 	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",
 
@@ -82,6 +86,7 @@ var English = Table{
 	ThreadsF: "%d threads", LayersF: "layers %s", PredictedF: "%s predicted", MeasuredF: "%s used",
 	Ways: "Ways to run it", Predicting: "Predicting…", WaysF: "Ways to run %s", WaysHintF: "As predicted for a context of %s tokens, before anything is loaded.",
 	WayOne: "One card has all of it", WayLanesF: "%d cards share every layer", WayStagesF: "%d cards, one after the other",
+	WayProcessor: "The processor has all of it", WayPartsF: "%d parts of the processor share every layer",
 	WayBothF: "%d stages of %d cards that share their layers", WayFiguresF: "%s tok/s out  ·  %s tok/s in  ·  fullest card %s of %s",
 	WayInUse: "In use", WayBest: "Recommended", RepackCards: "Weights are put in the order that kernels read fastest while a model loads. Off: it starts sooner and runs more slowly.",
 	NoRoom: "There is not enough memory", ShorterF: "Use a context of %s", OtherWayF: "Use another layout: %s", ChooseWay: "Choose a layout",
@@ -108,7 +113,8 @@ var English = Table{
 	LoadLabel: "Load mode", LoadHint: "mmap lets the system read what is touched; none reads the file; dio reads it past the system's cache; mlock holds what was loaded in memory.",
 	CardsLabel: "Cards", CardsHintCPU: "Only the processor is here, so there is nothing to choose.",
 	TPSLabel: "Lanes a stage (-tps)", TPSHint: "How many cards share each layer. The number of cards must be a multiple of it.",
-	TPSHintCPU:     "For two graphics cards or more. On the command line it also cuts the processor into lanes.",
+	TPSHintOne:     "For several graphics cards or processors. On the command line it also cuts a single processor.",
+	TPSHintNodesF:  "Main memory lies in %d parts. With as many lanes, cores read from the one that is near.",
 	ReasoningLabel: "Thinking", ReasoningDefaultHint: "What new conversations start with.",
 	TemperatureLabel: "Temperature", TemperatureHint: "0 always takes the likeliest word; higher is more varied.",
 	TopKLabel: "Top-k", TopKHint: "Choose among this many words. 0 for all.", TopPLabel: "Top-p",

@@ -15,6 +15,9 @@ type Table struct {
 	CodeNoLanguage                                                                   string
 	DeletedF, RemovedF                                                               string
 
+	// Instead of the window
+	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit string
+
 	// Time
 	Today, Yesterday, Week, Month, Older, Pinned string
 
@@ -51,6 +54,7 @@ type Table struct {
 	MemoryF, Weights, Cache, State, Scratch, Other, LoadF                   string
 	NoTopology, Devices, ThreadsF, LayersF, PredictedF, MeasuredF           string
 	Ways, WaysF, WaysHintF, WayOne, WayLanesF, WayStagesF, WayBothF         string
+	WayProcessor, WayPartsF                                                 string
 	WayFiguresF, WayInUse, WayBest, RepackCards, NoRoom, ShorterF           string
 	OtherWayF, ChooseWay, RepackOffF, RepackOnF, Predicting                 string
 
@@ -65,7 +69,7 @@ type Table struct {
 	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint              string
 	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                              string
 	RepackLabel, RepackHint, LoadLabel, LoadHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint string
-	TPSHintCPU, ReasoningLabel, ReasoningDefaultHint                                          string
+	TPSHintOne, TPSHintNodesF, ReasoningLabel, ReasoningDefaultHint                           string
 	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel                         string
 	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel                         string
 	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                          string
