@@ -41,7 +41,7 @@ func TestOptionsAreChecked(t *testing.T) {
 		{Options{Cards: []string{"3xcpu"}, TPS: 2}, ErrBadRequest, "3 cards do not make stages of 2 lanes (-tps); 1 or 3 would do"},
 		{Options{Cards: []string{"2xcpu"}, TPS: 2, Split: "layer"}, ErrBadRequest, "-sm layer has one lane a stage, -tps says 2"},
 		{Options{Cards: []string{"2xcpu"}, Shares: []float64{1e308, 1e308}}, ErrBadRequest, "a share (-ts) of 1e+308 for cpu:0, expected 1e-06 to 1e+06"},
-		{Options{Cards: []string{"2xcpu"}, Shares: []float64{1, 2, 3}}, ErrBadRequest, "3 proportions (-ts) for 2 cards"},
+		{Options{Cards: []string{"2xcpu"}, Shares: []float64{1, 2, 3}}, ErrBadRequest, "3 proportions (-ts) where there should be 2, one a card"},
 		{Options{Moves: []string{"ffn"}}, ErrBadRequest, `Options.Moves has "ffn", expected PATTERN=CARD`},
 		{Options{Moves: []string{"ffn(=cpu"}}, ErrBadRequest, "Options.Moves: error parsing regexp"},
 		{Options{Moves: []string{"ffn=hip:0"}}, ErrBadRequest, "hip:0: "},

@@ -43,6 +43,9 @@ func (e inUseError) Error() string {
 func (e inUseError) Is(target error) bool { return target == ErrInUse }
 
 func inUse(side string) error {
+	if !plainFile(side) {
+		return inUseError{}
+	}
 	b, err := os.ReadFile(side)
 	if err != nil {
 		return inUseError{}
@@ -57,7 +60,16 @@ func inUse(side string) error {
 // writeHolder says in the side file who holds the lock. Where that fails the lock still holds, only the
 // message of ErrInUse is poorer.
 func writeHolder(side string) {
+	if _, err := os.Lstat(side); err == nil && !plainFile(side) {
+		return
+	}
 	os.WriteFile(side, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
+}
+
+// plainFile tells whether it is a file that can be read without waiting for somebody who writes it.
+func plainFile(path string) bool {
+	st, err := os.Lstat(path)
+	return err == nil && st.Mode().IsRegular()
 }
 
 // removeHolder runs before the lock is let go, so it cannot remove the next holder's file.

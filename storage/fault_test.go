@@ -69,6 +69,19 @@ func TestSecondProcessIsToldWho(t *testing.T) {
 	}
 }
 
+// The side file only makes a message better: one that never ends when it is read keeps nobody waiting.
+func TestHolderIsNoFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ingot.db")
+	if err := syscall.Mkfifo(path+".pid", 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, path)
+	if _, err := Open(path, Options{Timeout: time.Millisecond}); !errors.Is(err, ErrInUse) {
+		t.Errorf("a second time: %v", err)
+	}
+	db.Close()
+}
+
 func TestKilledWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "ingot.db")
 	cmd := other("writer", path)

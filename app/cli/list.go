@@ -96,7 +96,14 @@ func printModels(w io.Writer, rows []modelRow) {
 		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%s\n", visible(r.Name), visible(or(r.Architecture)), or(r.Quantization), bytesText(r.Size), countText(r.Parameters), context)
 	}
 	t.Flush()
+	names := map[string]int{}
 	for _, r := range rows {
+		names[r.Name]++
+	}
+	for _, r := range rows {
+		if names[r.Name] > 1 {
+			fmt.Fprintf(w, "%s: one of %d of that name: %s\n", visible(r.Name), names[r.Name], visible(r.Path))
+		}
 		if r.Problem != "" {
 			fmt.Fprintf(w, "%s: %s\n", visible(r.Name), visible(r.Problem))
 		}

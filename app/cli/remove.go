@@ -19,13 +19,17 @@ func runRemove(_ context.Context, env *Env, args []string) error {
 	}
 	failed := false
 	for _, ref := range rest {
-		path, err := remove(l, ref)
+		e, err := remove(l, ref)
 		if err != nil {
 			complain(env, err)
 			failed = true
 			continue
 		}
-		fmt.Fprintf(env.Stdout, "removed %s; the file stays: %s\n", ref, path)
+		file := "the file stays: " + visible(e.Path())
+		if e.Missing != "" {
+			file = "its file was gone already"
+		}
+		fmt.Fprintf(env.Stdout, "removed %s; %s\n", ref, file)
 	}
 	if failed {
 		return errReported
@@ -33,18 +37,18 @@ func runRemove(_ context.Context, env *Env, args []string) error {
 	return nil
 }
 
-// remove takes one model out and returns where its file lies.
-func remove(l Library, ref string) (path string, err error) {
-	e, err := l.Find(ref)
+// remove takes one model out and returns what it was.
+func remove(l Library, ref string) (e library.Entry, err error) {
+	e, err = l.Find(ref)
 	switch {
 	case errors.Is(err, library.ErrMissing) && e.ID != 0: // gone from the disk, and now from the list
 	case err != nil:
-		return "", fmt.Errorf("remove: %w", err)
+		return e, fmt.Errorf("remove: %w", err)
 	case e.IsSample():
-		return "", fmt.Errorf("remove %s: %w", ref, library.ErrSample)
+		return e, fmt.Errorf("remove %s: %w", ref, library.ErrSample)
 	case e.ID == 0:
-		return "", fmt.Errorf("remove %s: the library does not have it", ref)
+		return e, fmt.Errorf("remove %s: the library does not have it", ref)
 	}
 	_, err = l.Remove(e.ID)
-	return e.Path(), err
+	return e, err
 }

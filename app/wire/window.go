@@ -10,7 +10,6 @@ import (
 	"log"
 	"net/url"
 	"os"
-	"runtime"
 	"strings"
 
 	"fyne.io/fyne/v2"
@@ -25,14 +24,6 @@ import (
 	"ingot/assets"
 	"ingot/storage"
 )
-
-// noWindow says why there is no window; "" where there can be one.
-func noWindow() string {
-	if runtime.GOOS == "linux" && os.Getenv("DISPLAY") == "" && os.Getenv("WAYLAND_DISPLAY") == "" {
-		return "there is no display"
-	}
-	return ""
-}
 
 // contents are what lies in the database, as the window works with it.
 type contents struct {

@@ -46,6 +46,7 @@ const exampleQuestion = "What is a river?"
 // open shows the window, or holds the same conversation in the terminal where there is no display.
 func (h *house) open(ctx context.Context, env *cli.Env) error {
 	if why := noWindow(); why != "" {
+		fmt.Fprintf(env.Stderr, "ingot: no window: %s\n", why)
 		return cli.Converse(ctx, env, library.SourceSample, exampleQuestion)
 	}
 	return h.window(ctx)

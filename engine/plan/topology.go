@@ -165,7 +165,7 @@ func (s *Spread) groups() ([]*group, error) {
 		return nil, fmt.Errorf("%w: no cards", ErrTopology)
 	}
 	if s.Shares != nil && len(s.Shares) != n {
-		return nil, fmt.Errorf("%w: %d proportions (-ts) for %d cards", ErrTopology, len(s.Shares), n)
+		return nil, fmt.Errorf("%w: %d proportions (-ts) where there should be %d, one a card", ErrTopology, len(s.Shares), n)
 	}
 	size := s.TPS
 	switch s.Mode {

@@ -1,6 +1,7 @@
 package quant
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -63,6 +64,9 @@ func modelOf(f *gguf.File) model {
 func Choose(f *gguf.File, o *Options) ([]Step, error) {
 	c := chooser{model: modelOf(f), mix: o.Mix}
 	ts := f.Tensors()
+	if len(ts) == 0 {
+		return nil, errors.New("the file has no tensors to quantize")
+	}
 	for _, v := range o.Overrides {
 		if !slices.ContainsFunc(ts, func(t gguf.Tensor) bool { return v.Pattern.MatchString(t.Name) }) {
 			return nil, fmt.Errorf("no tensor's name matches %q", v.Pattern)

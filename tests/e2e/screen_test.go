@@ -27,8 +27,8 @@ type screen struct {
 // endsWithTest ends a process with the test, also where the test is killed.
 var endsWithTest = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 
-// newScreen starts an X server, which ends with the test.
-func newScreen(t *testing.T, width, height int) *screen {
+// newScreen starts an X server, with further options of its own; it ends with the test.
+func newScreen(t *testing.T, width, height int, options ...string) *screen {
 	t.Helper()
 	for _, tool := range []string{"Xvfb", "xdotool"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -45,8 +45,8 @@ func newScreen(t *testing.T, width, height int) *screen {
 		t.Fatal(err)
 	}
 	defer log.Close()
-	cmd := exec.Command("Xvfb", "-displayfd", "3", "-screen", "0", fmt.Sprintf("%dx%dx24", width, height), "-dpi", "96",
-		"-nolisten", "tcp", "-noreset", "-fbdir", dir)
+	cmd := exec.Command("Xvfb", append([]string{"-displayfd", "3", "-screen", "0", fmt.Sprintf("%dx%dx24", width, height), "-dpi", "96",
+		"-nolisten", "tcp", "-noreset", "-fbdir", dir}, options...)...)
 	cmd.ExtraFiles = []*os.File{w}
 	cmd.SysProcAttr = endsWithTest
 	cmd.Stdout, cmd.Stderr = log, log

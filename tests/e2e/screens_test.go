@@ -149,6 +149,28 @@ func TestDamagedLibrary(t *testing.T) {
 	}
 }
 
+// Where the display cannot show a window, the program says why and goes on in the terminal.
+func TestDisplaysWithoutWindows(t *testing.T) {
+	for display, why := range map[string]string{
+		newScreen(t, 640, 480, "-extension", "GLX").name: "the display has no OpenGL",
+		":7654321": "the display does not answer",
+	} {
+		var out, log bytes.Buffer
+		cmd := home{data: t.TempDir(), cache: sharedCache(t)}.command(t)
+		cmd.Env = append(cmd.Env, "DISPLAY="+display)
+		cmd.Stdout, cmd.Stderr, cmd.SysProcAttr = &out, &log, endsWithTest
+		stop := time.AfterFunc(patience, func() { cmd.Process.Kill() })
+		err := cmd.Run()
+		stop.Stop()
+		if said := log.String(); err != nil || !strings.HasPrefix(said, "ingot: no window: "+why) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s: %v; it wrote %q, expected that %s", display, err, said, why)
+		}
+		if !strings.Contains(out.String(), "river") {
+			t.Errorf("%s: the conversation is %q", display, out.String())
+		}
+	}
+}
+
 // refused starts a program that cannot open its library, looks at the window that says so, ends it with Escape, and returns
 // the line that it wrote.
 func refused(t *testing.T, sc *screen, h home, picture string) string {
