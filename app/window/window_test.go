@@ -366,6 +366,26 @@ func TestLibrary(t *testing.T) {
 	}
 	w.dropped(fyne.Position{}, nil)
 	q.until(t, "drop", func() bool { return true })
+	// Another model is loaded for a conversation that has it: new ones still begin with the first.
+	badge := func(name string) string {
+		o := find(w.win.Content(), func(o fyne.CanvasObject) bool {
+			var all []string
+			if _, ok := o.(fyne.Tappable); ok {
+				texts(o, &all)
+			}
+			return len(all) > 0 && all[0] == name
+		})
+		var all []string
+		texts(o, &all)
+		return strings.Join(all, "|")
+	}
+	f.tell(func(s *live.State) { s.Phase, s.Model, s.Name = live.Ready, "sample", "Ingot Sample" })
+	q.until(t, "the mark to follow", func() bool { return strings.Contains(badge("Ingot Sample"), "In use") })
+	if strings.Contains(badge("Qwen3.5 4B Instruct"), "In use") || strings.Count(read(w), "In use") != 1 {
+		t.Error("a model is marked that is not loaded")
+	}
+	f.tell(func(s *live.State) { s.Phase, s.Model, s.Name = live.Ready, "q4", "Qwen3.5 4B" })
+	q.until(t, "the mark to come back", func() bool { return strings.Contains(badge("Qwen3.5 4B Instruct"), "In use") })
 	w.use("q4") // is loaded already
 	w.Go(screenLibrary)
 	q.until(t, "the models again", func() bool { return says(w, "Llama 3.3 70B Instruct") })
@@ -383,6 +403,26 @@ func TestLibrary(t *testing.T) {
 	q.until(t, "the chat", func() bool { return w.current == screenChat && len(f.loads()) == 1 })
 	if f.loads()[0] != "sample" {
 		t.Errorf("loads %q", f.loads()[0])
+	}
+}
+
+// The menu gives the reason for which a model cannot be chosen.
+func TestMenuTellsWhyAModelCannotBeUsed(t *testing.T) {
+	f := newFake()
+	f.models = append(f.models, library.Model{ID: "odd", Name: "Odd", Problem: "architecture \"odd\" is not known"},
+		library.Model{ID: "gone", Name: "Gone", Missing: true})
+	w, q := open(t, f)
+	q.until(t, "the models", func() bool { return true })
+	test.Tap(button(t, w.win.Content(), "Ingot Sample"))
+	var all []string
+	for _, o := range w.win.Canvas().Overlays().List() {
+		texts(o, &all)
+	}
+	menu := strings.Join(all, "|")
+	for _, want := range []string{"Odd|Cannot be used: architecture \"odd\" is not known", "Gone|its file is missing"} {
+		if !strings.Contains(menu, want) {
+			t.Errorf("the menu says %s, want %s", menu, want)
+		}
 	}
 }
 

@@ -68,13 +68,11 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 	mem, memErr := library.SystemMemory()
 	p := l.desk.prefs.Get()
 	keys, values := p.Engine.CacheTypes()
-	chosen := l.desk.chosen()
 	var out []libraryscreen.Model
 	for _, e := range all {
 		m := libraryscreen.Model{ID: e.Key(), Name: readable(e), Path: e.Path(), Files: len(e.Paths), Architecture: e.Info.Architecture,
 			Quantization: e.Info.Quantization, Bytes: e.Info.FileBytes, Parameters: e.Info.Parameters, Context: e.Info.Context, Layers: e.Info.Layers,
-			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem,
-			Chosen: e.Key() == chosen}
+			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem}
 		if memErr == nil {
 			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, Keys: keys, Values: values}, mem)
 			m.Fit, m.Reason = fits[f.Verdict], f.Text

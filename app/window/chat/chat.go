@@ -131,7 +131,8 @@ type Model struct {
 	Name     string
 	Detail   string // "Q8_0 · 4.2 GB"
 	Sample   bool
-	Missing  bool
+	Missing  bool   // its file is gone
+	Problem  string // why the file cannot be used; "": it can
 	CanThink bool
 	Chosen   bool // new conversations start with it
 }

@@ -34,7 +34,6 @@ type Model struct {
 	Sample  bool
 	Missing bool   // its file is gone
 	Problem string // why the file cannot be used; "": it can
-	Chosen  bool   // new conversations start with it
 	Fit     Fit
 	Reason  string // one sentence about Fit
 }
