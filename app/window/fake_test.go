@@ -368,7 +368,7 @@ func (f fakePicks) List(context.Context) ([]chat.Model, error) {
 	var out []chat.Model
 	for _, m := range f.models {
 		out = append(out, chat.Model{ID: m.ID, Name: m.Name, Detail: m.Quantization + "  ·  " + live.Bytes(m.Bytes), Sample: m.Sample,
-			Missing: m.Missing, Problem: m.Problem, CanThink: m.CanThink, Chosen: m.ID == f.chosen})
+			Missing: m.Missing, Problem: m.Problem, NoChat: !m.HasTemplate, NoVocab: m.NoVocab, CanThink: m.CanThink, Chosen: m.ID == f.chosen})
 	}
 	return out, nil
 }

@@ -72,7 +72,7 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 	for _, e := range all {
 		m := libraryscreen.Model{ID: e.Key(), Name: readable(e), Path: e.Path(), Files: len(e.Paths), Architecture: e.Info.Architecture,
 			Quantization: e.Info.Quantization, Bytes: e.Info.FileBytes, Parameters: e.Info.Parameters, Context: e.Info.Context, Layers: e.Info.Layers,
-			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem}
+			Vocab: e.Info.Vocab, NoVocab: e.Info.NoVocab, HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem}
 		if memErr == nil {
 			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, Keys: keys, Values: values}, mem)
 			m.Fit, m.Reason = fits[f.Verdict], f.Text

@@ -133,9 +133,14 @@ type Model struct {
 	Sample   bool
 	Missing  bool   // its file is gone
 	Problem  string // why the file cannot be used; "": it can
+	NoChat   bool   // it only continues text
+	NoVocab  bool   // its tokens have no texts: it takes numbers alone
 	CanThink bool
 	Chosen   bool // new conversations start with it
 }
+
+// able tells whether a model can answer in a conversation.
+func (m Model) able() bool { return !m.Missing && m.Problem == "" && !m.NoChat && !m.NoVocab }
 
 // Models is what the picker needs of the library.
 type Models interface {

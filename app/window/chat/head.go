@@ -48,6 +48,10 @@ func (h *head) show() {
 		detail = t.ModelMissing
 	case m.Problem != "":
 		detail = t.Unreadable + ": " + m.Problem
+	case m.NoVocab:
+		detail = t.OnlyContinues + ", " + t.NoVocab + "  ·  " + detail
+	case m.NoChat:
+		detail = t.OnlyContinues + "  ·  " + detail
 	}
 	h.detail.Set(detail)
 	h.detail.SetColor(theme.Muted)
@@ -81,6 +85,8 @@ func (h *head) menu() {
 			detail = t.ModelMissing
 		case m.Problem != "":
 			detail = t.Unreadable + ": " + clipped(m.Problem)
+		case m.NoChat || m.NoVocab:
+			detail = t.OnlyContinues + "  ·  " + detail
 		case m.Sample:
 			detail = t.SampleTag
 		}

@@ -28,6 +28,7 @@ type Model struct {
 	Embedding    int
 	Vocab        int
 	License      string
+	NoVocab      bool // its tokens have no texts
 	HasTemplate  bool
 	CanThink     bool
 
@@ -39,7 +40,9 @@ type Model struct {
 }
 
 // onlyContinues tells whether the model can be used, but not for conversations.
-func (m Model) onlyContinues() bool { return !m.HasTemplate && !m.Missing && m.Problem == "" }
+func (m Model) onlyContinues() bool {
+	return (!m.HasTemplate || m.NoVocab) && !m.Missing && m.Problem == ""
+}
 
 // Found is a model that another program has on this computer.
 type Found struct {

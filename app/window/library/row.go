@@ -74,6 +74,9 @@ func summary(m Model) string {
 	}
 	if m.onlyContinues() {
 		parts = append(parts, t.OnlyContinues)
+		if m.NoVocab {
+			parts = append(parts, t.NoVocab)
+		}
 	}
 	return strings.Join(parts, "  ·  ")
 }
