@@ -15,6 +15,7 @@ import (
 	"ingot/app/window/chat"
 	"ingot/app/window/library"
 	"ingot/app/window/live"
+	"ingot/app/window/server"
 	"ingot/app/window/settings"
 	"ingot/app/window/widget"
 )
@@ -507,6 +508,17 @@ func TestNothingOffersWhatCannotSucceed(t *testing.T) {
 	q.until(t, "the offer", func() bool { return says(w, "Try again") })
 }
 
+// The example of the server screen is one that the loaded model answers.
+func TestServerExampleSuitsTheModel(t *testing.T) {
+	f := newFake()
+	f.server.Takes = server.Numbers
+	w, _ := open(t, f)
+	w.Go(screenServer)
+	if !says(w, "/v1/completions") || !says(w, `"prompt": [1, 2, 3]`) || says(w, "messages") {
+		t.Errorf("the window says:\n%s", read(w))
+	}
+}
+
 func TestServerSwitch(t *testing.T) {
 	f := newFake()
 	w, q := open(t, f)
@@ -539,6 +551,30 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+}
+
+// A context beyond what the model was trained for can be set, with a warning beside it.
+func TestLongContextIsWarnedOf(t *testing.T) {
+	f := newFake()
+	f.machine.Model, f.machine.Trained, f.values.Context = "Ingot Sample", 2048, 4096
+	w, q := open(t, f)
+	w.Go(screenSettings)
+	const warning = "Ingot Sample was trained for 2,048 tokens"
+	q.until(t, "the warning", func() bool { return says(w, warning) })
+	var fields []*widget.Field
+	find(w.win.Content(), func(x *widget.Field) bool { fields = append(fields, x); return false })
+	fields[1].SetText("2048")
+	if says(w, warning) {
+		t.Error("warns of what the model was trained for")
+	}
+	fields[1].SetText("16000000")
+	if !says(w, warning) || button(t, w.win.Content(), "Apply").Disabled() {
+		t.Error("takes 16,000,000 without a word, or not at all")
+	}
+	fields[1].SetText("x")
+	if says(w, warning) || !says(w, "Context must be a number") {
+		t.Errorf("the window says:\n%s", read(w))
+	}
 }
 
 // Lanes are offered where there are cards, or parts of memory, to share a layer; what was saved elsewhere can be taken back.

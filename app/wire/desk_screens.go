@@ -198,6 +198,7 @@ func (s *deskServer) State() serverscreen.State {
 	if st.Model == "" && s.running() != "" {
 		st.Model = s.desk.serving() // what clients will name
 	}
+	st.Takes = s.desk.takes()
 	return st
 }
 
@@ -228,6 +229,19 @@ func (s *deskServer) Start(ctx context.Context, c serverscreen.Config) error {
 		}
 	})
 	return err
+}
+
+// takes is what the model that is loaded can be asked with.
+func (d *deskEngine) takes() serverscreen.Takes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch i := d.model.Info; {
+	case i.NoVocab:
+		return serverscreen.Numbers
+	case d.model.Key() != "" && !i.HasTemplate:
+		return serverscreen.Text
+	}
+	return serverscreen.Chats
 }
 
 // running is the model that answers already; else the one of new conversations.
@@ -340,6 +354,13 @@ func (s *deskSettings) Load(context.Context) (settingsscreen.Values, settingsscr
 	v.Keys, v.Values = p.Engine.CacheTypes()
 	v.LoadMode = p.Engine.LoadMode()
 	m := settingsscreen.Machine{Folder: s.folder}
+	model := s.desk.State().Running()
+	if model == "" {
+		model = s.desk.chosen()
+	}
+	if e, err := s.desk.lib.Find(model); err == nil {
+		m.Model, m.Trained = readable(e), e.Info.Context
+	}
 	devices, err := engine.Devices()
 	if err != nil {
 		return v, m, err
