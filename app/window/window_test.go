@@ -457,9 +457,9 @@ func TestChatWithAModelThatCannot(t *testing.T) {
 	f.chosen = "base"
 	w, q := open(t, f) // a new chat begins with the sample instead
 	w.use("ids")
-	q.until(t, "the reason", func() bool { return says(w, "Numbers is not for chat") && says(w, "has no vocabulary") })
+	q.until(t, "the reason", func() bool { return says(w, "This model is not for chat") && says(w, "has no vocabulary") })
 	w.use("base")
-	q.until(t, "the reason", func() bool { return says(w, "Base 1B is not for chat") && says(w, "has no chat template") })
+	q.until(t, "the reason", func() bool { return says(w, "This model is not for chat") && says(w, "has no chat template") })
 	if says(w, "What can I help with?") || says(w, "What does brave mean?") || says(w, "Answered by") {
 		t.Errorf("the window says:\n%s", read(w))
 	}

@@ -60,7 +60,7 @@ func (h *hello) show() {
 		h.greeting.Set(t.GreetingNoModel)
 		using = t.EmptyHint
 	case blocked:
-		h.greeting.Set(fmt.Sprintf(t.GreetingNoChatF, m.Name))
+		h.greeting.Set(t.GreetingNoChat)
 		switch {
 		case m.Missing:
 			using = t.MissingHint

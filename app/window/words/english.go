@@ -56,7 +56,7 @@ var English = Table{
 	StartAgain: "Start again and continue", StartEngine: "Start again", TryAgain: "Try again",
 	LoadFailedF: "The conversations could not be read: %s",
 	ToBottom:    "To the newest message", ModelMissing: "its file is missing", SampleTag: "included",
-	AddModels: "Add models…", GreetingNoChatF: "%s is not for chat", UseInsteadF: "Chat with %s",
+	AddModels: "Add models…", GreetingNoChat: "This model is not for chat", UseInsteadF: "Chat with %s",
 	PlaceholderNoChat: "Choose a model that can chat",
 
 	LibraryIntro: "Models on this computer. Files are used where they lie; nothing is copied or moved.",

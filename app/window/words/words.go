@@ -39,7 +39,7 @@ type Table struct {
 	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint                  string
 	EngineGone, Kept, ClosedEarly, GoOn, StartAgain, StartEngine, TryAgain, LoadFailedF string
 	ToBottom, ModelMissing, SampleTag, AddModels                                        string
-	GreetingNoChatF, UseInsteadF, PlaceholderNoChat                                     string
+	GreetingNoChat, UseInsteadF, PlaceholderNoChat                                      string
 
 	// Library
 	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown    string
