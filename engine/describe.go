@@ -54,6 +54,7 @@ func Inspect(path string) (*FileInfo, error) {
 		i.Problem = strings.ReplaceAll(err.Error(), "\n", "; ")
 		return i, nil
 	}
+	i.NoVocab = !e.vocab.HasTexts()
 	i.CanThink = e.template != nil && e.template.CanThink()
 	h := model.Common()
 	i.Layers = h.Layers
@@ -110,6 +111,7 @@ func (e *Engine) describe(path string) {
 	i.Context, i.Slots, i.Threads, i.Level, i.Topology = e.info.Context, e.info.Slots, e.info.Threads, e.info.Level, e.info.Topology
 	i.Meeting = e.info.Meeting
 	i.Layers = e.model.Layers
+	i.NoVocab = !e.vocab.HasTexts()
 	i.CanThink = e.template != nil && e.template.CanThink()
 	e.info = i
 }

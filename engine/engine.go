@@ -166,6 +166,7 @@ type Info struct {
 	Slots        int
 	Threads      int
 	Level        string // CPU instruction-set level in use
+	NoVocab      bool   // token ids have no texts: the model takes and gives token numbers alone
 	HasTemplate  bool
 	CanThink     bool // the template knows enable_thinking or writes <think>
 	Topology     string

@@ -212,10 +212,10 @@ func TestModelWithoutTemplateOrVocabulary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	if i := e.Info(); i.HasTemplate || i.CanThink || i.Context != 128 {
+	if i := e.Info(); i.HasTemplate || i.CanThink || !i.NoVocab || i.Context != 128 {
 		t.Errorf("%+v", i)
 	}
-	if err := refused(t, e, ask("", 1, user("a"))); !errors.Is(err, ErrNoTemplate) {
+	if err := refused(t, e, ask("", 1, user("a"))); !errors.Is(err, ErrNoTemplate) || !errors.Is(err, ErrNoVocabulary) {
 		t.Error(err)
 	}
 	if err := refused(t, e, Request{Text: "a"}); !errors.Is(err, ErrNoVocabulary) || !errors.Is(err, ErrBadRequest) {

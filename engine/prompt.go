@@ -75,6 +75,9 @@ func (e *Engine) withBOS(ids []int32) []int32 {
 }
 
 func (e *Engine) renderChat(r *Request, p *prompt) error {
+	if e.template == nil && !e.vocab.HasTexts() {
+		return fmt.Errorf("%w, and %w", ErrNoTemplate, ErrNoVocabulary)
+	}
 	if e.template == nil {
 		return fmt.Errorf("%w; ask for a plain completion instead", ErrNoTemplate)
 	}

@@ -17,6 +17,8 @@ type ModelInfo struct {
 	Parts        []string `json:"parts,omitempty"`        // paths of a split file, in order; empty: one file
 	KVPerToken   int64    `json:"kv_per_token,omitempty"` // bytes of cache at F16 that a token takes, all layers
 	StateBytes   int64    `json:"state_bytes,omitempty"`  // recurrent state of a slot, whatever its length
+	Vocab        int      `json:"vocab,omitempty"`        // token ids; 0: read before this was kept
+	NoVocab      bool     `json:"no_vocab,omitempty"`     // they have no texts
 	HasTemplate  bool     `json:"has_template,omitempty"`
 	CanThink     bool     `json:"can_think,omitempty"`
 	Problem      string   `json:"problem,omitempty"` // why this Ingot cannot run it; empty: it can

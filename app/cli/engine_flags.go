@@ -42,6 +42,13 @@ func warnOfContext(env *Env, i engine.Info) {
 	}
 }
 
+// warnOfVocabulary says that a served model cannot be sent text.
+func warnOfVocabulary(env *Env, i engine.Info) {
+	if i.NoVocab {
+		fmt.Fprintf(env.Stderr, "ingot: %s has no vocabulary: text is refused, /v1/completions takes token numbers\n", visible(i.Name))
+	}
+}
+
 // warnOfThreads says that there are more threads than can run at once: they wait for each other at every step.
 func warnOfThreads(env *Env, i engine.Info) {
 	if n := runtime.NumCPU(); i.Threads > n {

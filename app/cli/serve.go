@@ -59,6 +59,7 @@ func runServe(ctx context.Context, env *Env, args []string) error {
 	defer e.Close()
 	s.SetEngine(e)
 	warn(env, e.Info())
+	warnOfVocabulary(env, e.Info())
 	fmt.Fprintf(env.Stderr, "%s answers at %s\n", e.Info().Name, l.URL)
 	<-ctx.Done()
 	s.Shutdown() // running answers end before their engine does

@@ -27,6 +27,7 @@ type modelReport struct {
 	Vocabulary   int        `json:"vocabulary"`
 	Layers       int        `json:"layers"`
 	Embedding    int        `json:"embedding"`
+	NoVocab      bool       `json:"no_vocabulary,omitempty"` // Vocabulary counts token ids, which have no texts
 	HasTemplate  bool       `json:"has_template"`
 	CanThink     bool       `json:"can_think"` // the template knows reasoning
 	Tensors      int        `json:"tensors"`
@@ -104,7 +105,7 @@ func runShow(_ context.Context, env *Env, args []string) error {
 func report(i *engine.FileInfo, c *engine.Contents) *modelReport {
 	r := &modelReport{Path: i.Path, Parts: i.Parts, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, Size: i.FileBytes, Context: i.TrainContext, Vocabulary: i.Vocab, Layers: i.Layers,
-		Embedding: i.Embedding, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Tensors: i.Tensors, Problem: i.Problem}
+		Embedding: i.Embedding, NoVocab: i.NoVocab, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Tensors: i.Tensors, Problem: i.Problem}
 	types := map[string]*typeRow{}
 	for _, t := range c.Tensors {
 		if types[t.Type] == nil {
@@ -177,7 +178,11 @@ func printReport(w io.Writer, r *modelReport) {
 	if r.Context > 0 {
 		line("context", "%d tokens", r.Context)
 	}
-	line("vocabulary", "%d tokens", r.Vocabulary)
+	if r.NoVocab {
+		line("vocabulary", "none: for benchmarks, and token numbers through the API (below %d)", r.Vocabulary)
+	} else {
+		line("vocabulary", "%d tokens", r.Vocabulary)
+	}
 	template := "none"
 	if r.CanThink {
 		template = "yes, with reasoning"

@@ -117,7 +117,14 @@ func (c *Client) Chat(ctx context.Context, r openai.ChatRequest, each func(Delta
 // noChat tells a person what to do with a model that cannot chat; what the server says is for programs.
 func noChat(err error) error {
 	var e *openai.Error
-	if errors.As(err, &e) && e.Code != nil && *e.Code == "no_chat_template" {
+	if !errors.As(err, &e) || e.Code == nil {
+		return err
+	}
+	switch *e.Code {
+	case "no_vocabulary":
+		return openai.NewError(e.Status, e.Type, *e.Code, "this file has no vocabulary: it is for benchmarks, and takes token numbers through the API; "+
+			"choose another model")
+	case "no_chat_template":
 		return openai.NewError(e.Status, e.Type, *e.Code, "this model has no chat template: it continues text and cannot hold a conversation; "+
 			"choose another model, or use this one through the server, at /v1/completions")
 	}

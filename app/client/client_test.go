@@ -220,6 +220,8 @@ func TestForeignServers(t *testing.T) {
 		"a page":          {502, "<html>Bad Gateway</html>", "", "", "", "", "the server answered with status 502 Bad Gateway"},
 		"no chat": {400, `{"error":{"message":"model has no chat template; ask for a plain completion instead","type":"invalid_request_error","code":"no_chat_template"}}`, "", "", "", "",
 			"this model has no chat template: it continues text and cannot hold a conversation; choose another model, or use this one through the server, at /v1/completions"},
+		"no vocabulary": {400, `{"error":{"message":"model has no chat template, and the file has no vocabulary","type":"invalid_request_error","code":"no_vocabulary"}}`, "", "", "", "",
+			"this file has no vocabulary: it is for benchmarks, and takes token numbers through the API; choose another model"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -217,7 +217,7 @@ func (l *Library) Refresh(ctx context.Context) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if e.Missing != "" || modified(e.Path()).Equal(e.Modified) {
+		if e.Missing != "" || modified(e.Path()).Equal(e.Modified) && (e.Info.Vocab > 0 || e.Info.Problem != "") {
 			continue
 		}
 		m := e.Model

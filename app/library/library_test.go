@@ -23,7 +23,7 @@ func inspect(path string) (ModelInfo, error) {
 	if !ok {
 		return ModelInfo{}, errors.New("not a GGUF file")
 	}
-	return ModelInfo{Architecture: arch, FileBytes: int64(len(b)), Title: "Title of " + stem(path)}, nil
+	return ModelInfo{Architecture: arch, FileBytes: int64(len(b)), Vocab: 4096, Title: "Title of " + stem(path)}, nil
 }
 
 // write makes files below dir, each a test model unless its text says otherwise.

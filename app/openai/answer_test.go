@@ -149,6 +149,7 @@ func TestFromEngine(t *testing.T) {
 	}{
 		{fmt.Errorf("%w: 5000 tokens, context 4096", engine.ErrPromptTooLong), 400, "context_length_exceeded"},
 		{fmt.Errorf("render: %w", engine.ErrNoTemplate), 400, "no_chat_template"},
+		{fmt.Errorf("%w, and %w", engine.ErrNoTemplate, engine.ErrNoVocabulary), 400, "no_vocabulary"},
 		{fmt.Errorf("x: %w", engine.ErrBadRequest), 400, ""},
 		{fmt.Errorf("%w: roles must alternate", chat.ErrRefused), 400, "template_error"},
 		{engine.ErrClosed, 503, "engine_closed"},

@@ -100,6 +100,8 @@ func FromEngine(err error) *Error {
 		return NewError(400, TypeInvalid, "context_length_exceeded", err.Error())
 	case errors.Is(err, chat.ErrRefused):
 		return NewError(400, TypeInvalid, "template_error", err.Error())
+	case errors.Is(err, engine.ErrNoVocabulary):
+		return NewError(400, TypeInvalid, "no_vocabulary", err.Error())
 	case errors.Is(err, engine.ErrNoTemplate):
 		return NewError(400, TypeInvalid, "no_chat_template", err.Error())
 	case errors.Is(err, engine.ErrBadRequest):

@@ -47,6 +47,7 @@ type EngineInfo struct {
 	Slots        int    `json:"slots"`
 	Threads      int    `json:"threads"`
 	Level        string `json:"level"`
+	NoVocab      bool   `json:"no_vocab,omitempty"`
 	HasTemplate  bool   `json:"has_template"`
 	CanThink     bool   `json:"can_think"`
 	Topology     string `json:"topology"`
@@ -130,7 +131,7 @@ func NewEngineInfo(i engine.Info) *EngineInfo {
 		Path: i.Path, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, FileBytes: i.FileBytes, Context: i.Context, TrainContext: i.TrainContext,
 		Vocab: i.Vocab, Layers: i.Layers, Embedding: i.Embedding, Slots: i.Slots, Threads: i.Threads,
-		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
+		Level: i.Level, NoVocab: i.NoVocab, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
 	}
 }
 
@@ -140,7 +141,7 @@ func (i *EngineInfo) Engine() engine.Info {
 		Path: i.Path, Name: i.Name, Architecture: i.Architecture, Quantization: i.Quantization,
 		Parameters: i.Parameters, FileBytes: i.FileBytes, Context: i.Context, TrainContext: i.TrainContext,
 		Vocab: i.Vocab, Layers: i.Layers, Embedding: i.Embedding, Slots: i.Slots, Threads: i.Threads,
-		Level: i.Level, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
+		Level: i.Level, NoVocab: i.NoVocab, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Topology: i.Topology, Meeting: i.Meeting,
 	}
 }
 

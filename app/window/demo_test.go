@@ -133,7 +133,7 @@ func (f *fake) fill() {
 	f.state.Cards[0].Used, f.state.Cards[0].Free = 3e9, 17e9
 	f.state.Cards[0].Parts = live.Parts{Weights: 2e9, Cache: 700e6, State: 90e6, Scratch: 180e6}
 	f.state.Stages = [][]live.Lane{{{Card: "cpu", Layers: "0–31"}}}
-	f.models[0].Chosen, f.models[1].Chosen = false, true
+	f.chosen = f.models[1].ID
 }
 
 func (f *fake) gpus() {

@@ -29,6 +29,7 @@ type fake struct {
 	changed  []func()
 	next     chat.ID
 	models   []library.Model
+	chosen   string // model of new conversations
 	removed  map[string]library.Model
 	server   server.State
 	serverFn []func()
@@ -49,7 +50,8 @@ func newFake() *fake {
 	f := &fake{updated: map[chat.ID]time.Time{}, deleted: map[chat.ID]chat.Thread{}, removed: map[string]library.Model{}, next: 1,
 		pace: time.Millisecond, answer: "Hello there."}
 	f.state = live.State{Cards: []live.Card{{Name: "cpu", Description: "Intel Xeon, 8 cores", CPU: true, Total: 24e9, Free: 19e9, Load: -1}}}
-	f.models = []library.Model{{ID: "sample", Name: "Ingot Sample", Sample: true, Chosen: true, Architecture: "qwen35", Quantization: "Q8_0", Bytes: 18e6,
+	f.chosen = "sample"
+	f.models = []library.Model{{ID: "sample", Name: "Ingot Sample", Sample: true, Architecture: "qwen35", Quantization: "Q8_0", Bytes: 18e6,
 		Parameters: 17_000_000, Context: 2048, Layers: 8, Embedding: 256, Vocab: 4096, HasTemplate: true, CanThink: true, Fit: library.Fits,
 		Reason: "Needs about 60 MB of the 19 GB that are free."}}
 	f.server.Config = server.Config{Port: 8080}
@@ -366,7 +368,7 @@ func (f fakePicks) List(context.Context) ([]chat.Model, error) {
 	var out []chat.Model
 	for _, m := range f.models {
 		out = append(out, chat.Model{ID: m.ID, Name: m.Name, Detail: m.Quantization + "  ·  " + live.Bytes(m.Bytes), Sample: m.Sample,
-			Missing: m.Missing, CanThink: m.CanThink, Chosen: m.Chosen})
+			Missing: m.Missing, Problem: m.Problem, NoChat: !m.HasTemplate, NoVocab: m.NoVocab, CanThink: m.CanThink, Chosen: m.ID == f.chosen})
 	}
 	return out, nil
 }
@@ -374,9 +376,7 @@ func (f fakePicks) List(context.Context) ([]chat.Model, error) {
 func (f fakePicks) Choose(_ context.Context, id string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for i := range f.models {
-		f.models[i].Chosen = f.models[i].ID == id
-	}
+	f.chosen = id
 	return nil
 }
 

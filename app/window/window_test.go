@@ -12,8 +12,8 @@ import (
 	"fyne.io/fyne/v2/driver/desktop"
 	"fyne.io/fyne/v2/test"
 
-	"ingot/app/window/library"
 	"ingot/app/window/live"
+	"ingot/app/window/server"
 	"ingot/app/window/settings"
 	"ingot/app/window/widget"
 )
@@ -366,6 +366,26 @@ func TestLibrary(t *testing.T) {
 	}
 	w.dropped(fyne.Position{}, nil)
 	q.until(t, "drop", func() bool { return true })
+	// Another model is loaded for a conversation that has it: new ones still begin with the first.
+	badge := func(name string) string {
+		o := find(w.win.Content(), func(o fyne.CanvasObject) bool {
+			var all []string
+			if _, ok := o.(fyne.Tappable); ok {
+				texts(o, &all)
+			}
+			return len(all) > 0 && all[0] == name
+		})
+		var all []string
+		texts(o, &all)
+		return strings.Join(all, "|")
+	}
+	f.tell(func(s *live.State) { s.Phase, s.Model, s.Name = live.Ready, "sample", "Ingot Sample" })
+	q.until(t, "the mark to follow", func() bool { return strings.Contains(badge("Ingot Sample"), "In use") })
+	if strings.Contains(badge("Qwen3.5 4B Instruct"), "In use") || strings.Count(read(w), "In use") != 1 {
+		t.Error("a model is marked that is not loaded")
+	}
+	f.tell(func(s *live.State) { s.Phase, s.Model, s.Name = live.Ready, "q4", "Qwen3.5 4B" })
+	q.until(t, "the mark to come back", func() bool { return strings.Contains(badge("Qwen3.5 4B Instruct"), "In use") })
 	w.use("q4") // is loaded already
 	w.Go(screenLibrary)
 	q.until(t, "the models again", func() bool { return says(w, "Llama 3.3 70B Instruct") })
@@ -386,25 +406,14 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// A model that only continues text says so where it is chosen.
-func TestModelsThatAreNotForChat(t *testing.T) {
+// The example of the server screen is one that the loaded model answers.
+func TestServerExampleSuitsTheModel(t *testing.T) {
 	f := newFake()
-	f.models = append(f.models, library.Model{ID: "base", Name: "Base 1B", Fit: library.Fits})
-	w, q := open(t, f)
-	w.Go(screenLibrary)
-	q.until(t, "the models", func() bool { return says(w, "Base 1B") })
-	if strings.Count(read(w), "not for chat") != 1 {
-		t.Errorf("the library says:\n%s", read(w))
-	}
-	test.Tap(find(w.win.Content(), func(o fyne.CanvasObject) bool {
-		var all []string
-		if _, ok := o.(fyne.Tappable); ok {
-			texts(o, &all)
-		}
-		return len(all) > 0 && all[0] == "Base 1B"
-	}).(fyne.Tappable))
-	if !says(w, "cannot hold a conversation") {
-		t.Errorf("the details say:\n%s", read(w))
+	f.server.Takes = server.Numbers
+	w, _ := open(t, f)
+	w.Go(screenServer)
+	if !says(w, "/v1/completions") || !says(w, `"prompt": [1, 2, 3]`) || says(w, "messages") {
+		t.Errorf("the window says:\n%s", read(w))
 	}
 }
 
@@ -440,6 +449,30 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+}
+
+// A context beyond what the model was trained for can be set, with a warning beside it.
+func TestLongContextIsWarnedOf(t *testing.T) {
+	f := newFake()
+	f.machine.Model, f.machine.Trained, f.values.Context = "Ingot Sample", 2048, 4096
+	w, q := open(t, f)
+	w.Go(screenSettings)
+	const warning = "Ingot Sample was trained for 2,048 tokens"
+	q.until(t, "the warning", func() bool { return says(w, warning) })
+	var fields []*widget.Field
+	find(w.win.Content(), func(x *widget.Field) bool { fields = append(fields, x); return false })
+	fields[1].SetText("2048")
+	if says(w, warning) {
+		t.Error("warns of what the model was trained for")
+	}
+	fields[1].SetText("16000000")
+	if !says(w, warning) || button(t, w.win.Content(), "Apply").Disabled() {
+		t.Error("takes 16,000,000 without a word, or not at all")
+	}
+	fields[1].SetText("x")
+	if says(w, warning) || !says(w, "Context must be a number") {
+		t.Errorf("the window says:\n%s", read(w))
+	}
 }
 
 // Lanes are offered where there are cards, or parts of memory, to share a layer; what was saved elsewhere can be taken back.

@@ -263,8 +263,8 @@ func (m *deskModels) List(context.Context) ([]chat.Model, error) {
 	chosen := m.desk.chosen()
 	var out []chat.Model
 	for _, e := range all {
-		out = append(out, chat.Model{ID: e.Key(), Name: readable(e), Detail: detail(e), Sample: e.IsSample(), Missing: e.Missing != "" || e.Info.Problem != "",
-			CanThink: e.Info.CanThink, Chosen: e.Key() == chosen})
+		out = append(out, chat.Model{ID: e.Key(), Name: readable(e), Detail: detail(e), Sample: e.IsSample(), Missing: e.Missing != "",
+			Problem: e.Info.Problem, NoChat: !e.Info.HasTemplate, NoVocab: e.Info.NoVocab, CanThink: e.Info.CanThink, Chosen: e.Key() == chosen})
 	}
 	return out, err
 }

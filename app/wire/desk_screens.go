@@ -68,13 +68,11 @@ func (l *deskLibrary) List(context.Context) ([]libraryscreen.Model, error) {
 	mem, memErr := library.SystemMemory()
 	p := l.desk.prefs.Get()
 	keys, values := p.Engine.CacheTypes()
-	chosen := l.desk.chosen()
 	var out []libraryscreen.Model
 	for _, e := range all {
 		m := libraryscreen.Model{ID: e.Key(), Name: readable(e), Path: e.Path(), Files: len(e.Paths), Architecture: e.Info.Architecture,
 			Quantization: e.Info.Quantization, Bytes: e.Info.FileBytes, Parameters: e.Info.Parameters, Context: e.Info.Context, Layers: e.Info.Layers,
-			HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem,
-			Chosen: e.Key() == chosen}
+			Vocab: e.Info.Vocab, NoVocab: e.Info.NoVocab, HasTemplate: e.Info.HasTemplate, CanThink: e.Info.CanThink, Sample: e.IsSample(), Missing: e.Missing != "", Problem: e.Info.Problem}
 		if memErr == nil {
 			f := library.FitOf(e.Info, library.Load{Context: p.Engine.Context, Slots: p.Engine.Slots, Keys: keys, Values: values}, mem)
 			m.Fit, m.Reason = fits[f.Verdict], f.Text
@@ -200,6 +198,7 @@ func (s *deskServer) State() serverscreen.State {
 	if st.Model == "" && s.running() != "" {
 		st.Model = s.desk.serving() // what clients will name
 	}
+	st.Takes = s.desk.takes()
 	return st
 }
 
@@ -230,6 +229,19 @@ func (s *deskServer) Start(ctx context.Context, c serverscreen.Config) error {
 		}
 	})
 	return err
+}
+
+// takes is what the model that is loaded can be asked with.
+func (d *deskEngine) takes() serverscreen.Takes {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch i := d.model.Info; {
+	case i.NoVocab:
+		return serverscreen.Numbers
+	case d.model.Key() != "" && !i.HasTemplate:
+		return serverscreen.Text
+	}
+	return serverscreen.Chats
 }
 
 // running is the model that answers already; else the one of new conversations.
@@ -342,6 +354,13 @@ func (s *deskSettings) Load(context.Context) (settingsscreen.Values, settingsscr
 	v.Keys, v.Values = p.Engine.CacheTypes()
 	v.LoadMode = p.Engine.LoadMode()
 	m := settingsscreen.Machine{Folder: s.folder}
+	model := s.desk.State().Running()
+	if model == "" {
+		model = s.desk.chosen()
+	}
+	if e, err := s.desk.lib.Find(model); err == nil {
+		m.Model, m.Trained = readable(e), e.Info.Context
+	}
 	devices, err := engine.Devices()
 	if err != nil {
 		return v, m, err

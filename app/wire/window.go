@@ -96,6 +96,7 @@ func (h *house) window(ctx context.Context) error {
 	defer desk.close()
 	conversations := &deskChats{chats: talks, desk: desk}
 	endpoint := newDeskServer(desk)
+	go lib.Refresh(ctx) // files change while no window is open; what cannot be read keeps what it said
 
 	a := newApp()
 	set := p.Get()

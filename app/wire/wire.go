@@ -127,5 +127,5 @@ func inspect(path string) (library.ModelInfo, error) {
 	}
 	return library.ModelInfo{Title: i.Name, Architecture: i.Architecture, Quantization: i.Quantization, Parameters: i.Parameters,
 		FileBytes: i.FileBytes, Context: i.TrainContext, Layers: i.Layers, Parts: i.Parts, KVPerToken: i.KVBytes, StateBytes: i.StateBytes,
-		HasTemplate: i.HasTemplate, CanThink: i.CanThink, Problem: i.Problem}, nil
+		Vocab: i.Vocab, NoVocab: i.NoVocab, HasTemplate: i.HasTemplate, CanThink: i.CanThink, Problem: i.Problem}, nil
 }

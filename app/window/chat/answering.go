@@ -11,7 +11,7 @@ import (
 
 // send asks a question, or the edited one anew.
 func (s *Screen) send(text string) {
-	if s.shown != nil || s.loading {
+	if s.shown != nil || s.loading || s.blocked() {
 		s.composer.set(text)
 		return
 	}

@@ -131,10 +131,16 @@ type Model struct {
 	Name     string
 	Detail   string // "Q8_0 · 4.2 GB"
 	Sample   bool
-	Missing  bool
+	Missing  bool   // its file is gone
+	Problem  string // why the file cannot be used; "": it can
+	NoChat   bool   // it only continues text
+	NoVocab  bool   // its tokens have no texts: it takes numbers alone
 	CanThink bool
 	Chosen   bool // new conversations start with it
 }
+
+// able tells whether a model can answer in a conversation.
+func (m Model) able() bool { return !m.Missing && m.Problem == "" && !m.NoChat && !m.NoVocab }
 
 // Models is what the picker needs of the library.
 type Models interface {

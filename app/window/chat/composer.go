@@ -32,6 +32,7 @@ type composer struct {
 	onPage   func(direction float32)
 	onUp     func()
 	busy     bool
+	blocked  bool // the model cannot answer: nothing is sent
 	rows     int
 	resized  func()
 }
@@ -83,6 +84,17 @@ func (c *composer) setBusy(busy bool) {
 	}
 }
 
+// block stops sending, and says why in the place of the hint.
+func (c *composer) block(on bool) {
+	c.blocked = on
+	hint := words.T().Placeholder
+	if on {
+		hint = words.T().PlaceholderNoChat
+	}
+	c.entry.SetPlaceHolder(hint)
+	c.paint()
+}
+
 func (c *composer) paint() {
 	t := words.T()
 	if c.busy {
@@ -93,7 +105,7 @@ func (c *composer) paint() {
 	}
 	c.button.Set("", theme.IconSend)
 	c.button.Hint = t.Send
-	enable(c.button, strings.TrimSpace(c.entry.Text) != "")
+	enable(c.button, !c.blocked && strings.TrimSpace(c.entry.Text) != "")
 }
 
 func (c *composer) tap() {
@@ -107,7 +119,7 @@ func (c *composer) tap() {
 // send passes the text on. While an answer is written it stays where it is.
 func (c *composer) send() {
 	text := strings.TrimSpace(c.entry.Text)
-	if text == "" || c.busy {
+	if text == "" || c.busy || c.blocked {
 		return
 	}
 	c.set("")

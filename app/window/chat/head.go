@@ -46,10 +46,16 @@ func (h *head) show() {
 		name, detail = t.PickModel, ""
 	case m.Missing:
 		detail = t.ModelMissing
+	case m.Problem != "":
+		detail = t.Unreadable + ": " + m.Problem
+	case m.NoVocab:
+		detail = t.OnlyContinues + ", " + t.NoVocab + "  ·  " + detail
+	case m.NoChat:
+		detail = t.OnlyContinues + "  ·  " + detail
 	}
 	h.detail.Set(detail)
 	h.detail.SetColor(theme.Muted)
-	if m.Missing && m.ID != "" {
+	if (m.Missing || m.Problem != "") && m.ID != "" {
 		h.detail.SetColor(theme.Bad)
 	}
 	h.picker.Set(name, theme.Icon{})
@@ -77,11 +83,15 @@ func (h *head) menu() {
 		switch {
 		case m.Missing:
 			detail = t.ModelMissing
+		case m.Problem != "":
+			detail = t.Unreadable + ": " + clipped(m.Problem)
+		case m.NoChat || m.NoVocab:
+			detail = t.OnlyContinues + "  ·  " + detail
 		case m.Sample:
 			detail = t.SampleTag
 		}
 		entries = append(entries, widget.Choose{
-			Text: m.Name, Detail: detail, Checked: m.ID == current.ID, Disabled: m.Missing, OnTap: func() { h.screen.pick(m) },
+			Text: m.Name, Detail: detail, Checked: m.ID == current.ID, Disabled: m.Missing || m.Problem != "", OnTap: func() { h.screen.pick(m) },
 		})
 	}
 	if len(entries) > 0 {
@@ -89,4 +99,13 @@ func (h *head) menu() {
 	}
 	entries = append(entries, widget.Choose{Text: t.AddModels, Icon: theme.IconPlus, OnTap: h.screen.deps.OpenLibrary})
 	widget.ShowMenuUnder(h.picker, entries...)
+}
+
+// clipped is as much of a reason as a menu has room for; the library has all of it.
+func clipped(text string) string {
+	const room = 60
+	if r := []rune(text); len(r) > room {
+		return string(r[:room-1]) + "…"
+	}
+	return text
 }

@@ -17,6 +17,7 @@ type hello struct {
 	using    *widget.Prose
 	examples []*widget.Button
 	library  *widget.Button
+	instead  *widget.Button // an able model, where the chosen one is not
 	column   *fyne.Container
 	object   *fyne.Container
 }
@@ -39,6 +40,8 @@ func newHello(s *Screen) *hello {
 	}
 	h.library = widget.NewButton(t.GetModel, theme.IconLibrary, widget.Primary, func() { s.deps.OpenLibrary() })
 	h.column.Add(&fyne.Container{Layout: middleLayout{}, Objects: []fyne.CanvasObject{h.library}})
+	h.instead = widget.NewButton("", theme.IconChat, widget.Primary, nil)
+	h.column.Add(&fyne.Container{Layout: middleLayout{}, Objects: []fyne.CanvasObject{h.instead}})
 	h.object = &fyne.Container{Layout: middleLayout{width: 440}, Objects: []fyne.CanvasObject{h.column}}
 	return h
 }
@@ -49,13 +52,25 @@ func (h *hello) show() {
 	m, ok := h.screen.picked()
 	none := !ok && len(h.screen.picks) == 0 && h.screen.picksRead
 	h.greeting.Set(t.Greeting)
-	using := ""
+	using, blocked := "", h.screen.blocked()
 	switch {
 	case none && h.screen.picksErr != nil:
 		using = h.screen.picksErr.Error()
 	case none:
 		h.greeting.Set(t.GreetingNoModel)
 		using = t.EmptyHint
+	case blocked:
+		h.greeting.Set(t.GreetingNoChat)
+		switch {
+		case m.Missing:
+			using = t.MissingHint
+		case m.Problem != "":
+			using = t.Unreadable + ": " + m.Problem
+		case m.NoVocab:
+			using = t.NoVocabHint
+		default:
+			using = t.OnlyContinuesHint
+		}
 	case ok:
 		using = fmt.Sprintf(t.UsingF, m.Name)
 	}
@@ -67,10 +82,16 @@ func (h *hello) show() {
 	for i, b := range h.examples {
 		b.Set(examples[i], theme.Icon{})
 		b.OnTap = func() { h.screen.send(examples[i]) }
-		widget.SetVisible(h.column.Objects[3+i], !none)
+		widget.SetVisible(h.column.Objects[3+i], !none && !blocked)
 		enable(b, ok)
 	}
-	widget.SetVisible(h.column.Objects[3+len(h.examples)], none)
+	other, found := h.screen.other()
+	widget.SetVisible(h.column.Objects[3+len(h.examples)], none || blocked && !found)
+	widget.SetVisible(h.column.Objects[4+len(h.examples)], blocked && found)
+	if found {
+		h.instead.Set(fmt.Sprintf(t.UseInsteadF, other.Name), theme.IconChat)
+		h.instead.OnTap = func() { h.screen.pick(other) }
+	}
 	h.object.Refresh()
 }
 

@@ -109,6 +109,7 @@ type answer struct {
 	again   *widget.Button
 	more    *widget.Button // go on with an answer that ended early
 	last    bool
+	blocked bool // the model cannot answer: nothing offers to go on
 	stats   *widget.Label
 	trouble *trouble
 	column  *fyne.Container
@@ -116,7 +117,7 @@ type answer struct {
 	draws   int  // how often the answer was shown anew
 }
 
-func newAnswer(m Message, last bool, open bool, sel *widget.Selection, act actions) *answer {
+func newAnswer(m Message, last, blocked, open bool, sel *widget.Selection, act actions) *answer {
 	a := &answer{act: act, open: open}
 	a.ExtendBaseWidget(a)
 	t := words.T()
@@ -147,7 +148,9 @@ func newAnswer(m Message, last bool, open bool, sel *widget.Selection, act actio
 		widget.Inset(2, 0, 0, -7, widget.RowGrow(0, 1, a.footer, widget.Spring())),
 	)
 	a.last = last
-	widget.SetVisible(a.again, last)
+	a.blocked = blocked
+	widget.SetVisible(a.again, last && !blocked)
+	widget.SetVisible(a.trouble.button, !blocked)
 	a.show(m, nil)
 	return a
 }
@@ -200,7 +203,7 @@ func (a *answer) show(m Message, prompt *Progress) {
 
 	a.trouble.show(m)
 	widget.SetVisible(a.column.Objects[4], m.State == Failed || m.State == Partial)
-	widget.SetVisible(a.more, a.last && (m.State == Stopped || m.State == Complete && m.Stats.Length))
+	widget.SetVisible(a.more, a.last && !a.blocked && (m.State == Stopped || m.State == Complete && m.Stats.Length))
 	a.stats.Set(statsLine(m))
 	a.pager.set(m)
 	widget.SetVisible(a.column.Objects[5], m.State != Writing)

@@ -248,8 +248,7 @@ func (s *Screen) showThread() {
 	s.feed.Reset(len(s.messages))
 	s.toBottom.Hide()
 	s.composer.setBusy(s.shown != nil)
-	s.head.show()
-	s.hello.show()
+	s.showModel()
 }
 
 // refresh draws the messages that differ from old.
@@ -265,7 +264,7 @@ func (s *Screen) refresh(old []Message) {
 	}
 	s.feed.SetLen(len(s.messages))
 	s.composer.setBusy(s.shown != nil)
-	s.head.show()
+	s.showModel()
 }
 
 func same(a, b Message) bool {
@@ -291,7 +290,7 @@ func (s *Screen) build(i int) widget.Item {
 		a.relayout()
 		s.feed.Resized(i)
 	}
-	a = newAnswer(m, i == len(s.messages)-1, s.opened[key], &s.selection, act)
+	a = newAnswer(m, i == len(s.messages)-1, s.blocked(), s.opened[key], &s.selection, act)
 	if i == len(s.messages)-1 && s.shown != nil {
 		s.drawWaiting(a, s.shown.snapshot())
 	}
@@ -391,8 +390,7 @@ func (s *Screen) engineChanged(st live.State) {
 func (s *Screen) reloadModels() {
 	s.models.Load(s.deps.Models.List, func(all []Model, err error) {
 		s.picks, s.picksErr, s.picksRead = all, err, true
-		s.head.show()
-		s.hello.show()
+		s.showModel()
 	})
 }
 
@@ -404,7 +402,12 @@ func (s *Screen) picked() (Model, bool) {
 		}
 	}
 	for _, m := range s.picks {
-		if s.model == "" && m.Chosen {
+		if s.model == "" && m.Chosen && m.able() {
+			return m, true
+		}
+	}
+	if s.model == "" { // the chosen one cannot chat
+		if m, ok := s.other(); ok {
 			return m, true
 		}
 	}
@@ -414,6 +417,36 @@ func (s *Screen) picked() (Model, bool) {
 	return Model{ID: s.model, Name: s.model, Missing: true}, false
 }
 
+// other is a model that can answer: the loaded one, or else the first.
+func (s *Screen) other() (m Model, ok bool) {
+	for _, p := range s.picks {
+		if p.able() && (!ok || p.ID == s.state.Running()) {
+			m, ok = p, true
+		}
+	}
+	return m, ok
+}
+
+// blocked tells whether the model of this conversation is known not to be one that can answer.
+func (s *Screen) blocked() bool {
+	m, ok := s.picked()
+	return ok && !m.able()
+}
+
+// showModel draws what depends on the model: the line above, the greeting, the composer, and under the last answer
+// what it offers.
+func (s *Screen) showModel() {
+	s.head.show()
+	s.hello.show()
+	blocked := s.blocked()
+	if s.composer.blocked != blocked {
+		s.composer.block(blocked)
+		if n := s.feed.Len(); n > 0 && n == len(s.messages) {
+			s.feed.Rebuild(n - 1)
+		}
+	}
+}
+
 // pick makes a model answer from now on, here and in new conversations, and loads it where it is not.
 func (s *Screen) pick(m Model) {
 	conv := s.current
@@ -421,8 +454,7 @@ func (s *Screen) pick(m Model) {
 	for i := range s.picks {
 		s.picks[i].Chosen = s.picks[i].ID == m.ID
 	}
-	s.head.show()
-	s.hello.show()
+	s.showModel()
 	s.act(func(ctx context.Context) error {
 		if err := s.deps.Models.Choose(ctx, m.ID); err != nil {
 			return err

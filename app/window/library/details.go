@@ -1,6 +1,7 @@
 package library
 
 import (
+	"fmt"
 	"path/filepath"
 
 	"fyne.io/fyne/v2"
@@ -74,6 +75,8 @@ func reasonOf(m Model) string {
 		return t.SampleNote
 	case m.Sample:
 		return t.SampleNote + " " + m.Reason
+	case m.onlyContinues() && m.NoVocab:
+		return t.NoVocabHint + " " + m.Reason
 	case m.onlyContinues():
 		return t.OnlyContinuesHint + " " + m.Reason
 	}
@@ -107,8 +110,12 @@ func factsOf(m Model) [][2]string {
 	}
 	add(t.Layers, number(m.Layers))
 	add(t.Embedding, number(m.Embedding))
-	add(t.Vocab, number(m.Vocab))
-	if !m.Missing && m.Problem == "" {
+	if m.NoVocab {
+		add(t.Vocab, fmt.Sprintf(t.NoVocabF, number(m.Vocab)))
+	} else {
+		add(t.Vocab, number(m.Vocab))
+	}
+	if !m.Missing && m.Problem == "" && !m.NoVocab {
 		switch {
 		case m.HasTemplate && m.CanThink:
 			add(t.Template, t.ThinkYes)

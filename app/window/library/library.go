@@ -28,19 +28,21 @@ type Model struct {
 	Embedding    int
 	Vocab        int
 	License      string
+	NoVocab      bool // its tokens have no texts
 	HasTemplate  bool
 	CanThink     bool
 
 	Sample  bool
 	Missing bool   // its file is gone
 	Problem string // why the file cannot be used; "": it can
-	Chosen  bool   // new conversations start with it
 	Fit     Fit
 	Reason  string // one sentence about Fit
 }
 
 // onlyContinues tells whether the model can be used, but not for conversations.
-func (m Model) onlyContinues() bool { return !m.HasTemplate && !m.Missing && m.Problem == "" }
+func (m Model) onlyContinues() bool {
+	return (!m.HasTemplate || m.NoVocab) && !m.Missing && m.Problem == ""
+}
 
 // Found is a model that another program has on this computer.
 type Found struct {

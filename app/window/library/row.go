@@ -32,7 +32,7 @@ func newRow(s *Screen, m Model) *row {
 	line := widget.Caption(summary(m)).Cut()
 	right := widget.Row(theme.S, fitBadge(m))
 	if !m.Missing && m.Problem == "" {
-		if m.Chosen {
+		if m.ID == s.running {
 			in := widget.NewBadge()
 			in.Set(t.InUse, theme.Accent)
 			right.Objects = append([]fyne.CanvasObject{in}, right.Objects...)
@@ -44,11 +44,11 @@ func newRow(s *Screen, m Model) *row {
 	return r
 }
 
-// useButton begins a conversation with a model, unless it is the one that new ones have and is loaded already.
+// useButton begins a conversation with a model, unless it is loaded already.
 func (s *Screen) useButton(m Model, icon theme.Icon, kind widget.Kind, small bool) *widget.Button {
 	use := widget.NewButton(words.T().Use, icon, kind, func() { s.deps.Use(m.ID) })
 	use.Small = small
-	if m.Chosen && m.ID == s.running {
+	if m.ID == s.running {
 		use.Disable()
 	}
 	return use
@@ -74,6 +74,9 @@ func summary(m Model) string {
 	}
 	if m.onlyContinues() {
 		parts = append(parts, t.OnlyContinues)
+		if m.NoVocab {
+			parts = append(parts, t.NoVocab)
+		}
 	}
 	return strings.Join(parts, "  ·  ")
 }

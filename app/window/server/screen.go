@@ -249,13 +249,13 @@ func (s *Screen) show() {
 	widget.SetVisible(s.dropKey, s.config.Key != "" && !s.config.Network)
 	widget.SetVisible(s.apply, st.On && s.config != st.Config && s.portOK())
 	widget.SetVisible(s.column.Objects[3], s.apply.Visible())
-	s.example.Set("sh", curl(address, st.Model, s.config.Key))
+	s.example.Set("sh", curl(address, st.Model, s.config.Key, st.Takes))
 	s.showRequests(st.Requests)
 	s.page.Refresh()
 }
 
-// curl is a command that asks the endpoint something.
-func curl(address, model, key string) string {
+// curl is a command that asks the endpoint something that the model takes.
+func curl(address, model, key string, takes Takes) string {
 	if model == "" {
 		model = "sample"
 	}
@@ -263,8 +263,15 @@ func curl(address, model, key string) string {
 	if key != "" {
 		auth = fmt.Sprintf("  -H \"Authorization: Bearer %s\" \\\n", key)
 	}
-	return fmt.Sprintf("curl %s/chat/completions \\\n%s  -H \"Content-Type: application/json\" \\\n"+
-		"  -d '{\"model\": \"%s\", \"messages\": [{\"role\": \"user\", \"content\": \"Hello\"}]}'", address, auth, model)
+	path, ask := "chat/completions", `"messages": [{"role": "user", "content": "Hello"}]`
+	switch takes {
+	case Text:
+		path, ask = "completions", `"prompt": "Once upon a time", "max_tokens": 50`
+	case Numbers:
+		path, ask = "completions", `"prompt": [1, 2, 3], "max_tokens": 5, "logprobs": 1`
+	}
+	return fmt.Sprintf("curl %s/%s \\\n%s  -H \"Content-Type: application/json\" \\\n"+
+		"  -d '{\"model\": \"%s\", %s}'", address, path, auth, model, ask)
 }
 
 func (s *Screen) showRequests(all []Request) {

@@ -22,8 +22,18 @@ type State struct {
 	Config   Config
 	Address  string // http://127.0.0.1:8080/v1 when on
 	Model    string // the id clients name; "": none loaded
+	Takes    Takes
 	Requests []Request
 }
+
+// Takes is what the loaded model can be asked with.
+type Takes int
+
+const (
+	Chats   Takes = iota // messages
+	Text                 // text to continue: it has no chat template
+	Numbers              // token numbers: its file has no vocabulary
+)
 
 // Request is one that was answered, newest first in State.
 type Request struct {

@@ -20,6 +20,7 @@ type number struct {
 	set     func(text string) bool // false: not a value
 	bounds  string                 // " from 0 to 1"
 	problem string
+	warning func() string // of a value that can be set but may not be meant; nil: none
 	changed func(relayout bool)
 }
 
@@ -36,15 +37,26 @@ func (n *number) typed(text string) {
 	if !n.set(strings.TrimSpace(text)) {
 		n.problem = fmt.Sprintf(words.T().NumberBadF, n.name, n.bounds)
 	}
-	n.note.SetText(n.problem)
-	was := n.note.Visible()
-	widget.SetVisible(n.note, n.problem != "")
-	n.changed(was != n.note.Visible())
+	was, rows := n.note.Visible(), n.note.Text()
+	n.tell()
+	n.changed(was != n.note.Visible() || rows != n.note.Text())
+}
+
+// tell shows what is wrong with the value, or what to know of it.
+func (n *number) tell() {
+	text, color := n.problem, theme.Bad
+	if text == "" && n.warning != nil {
+		text, color = n.warning(), theme.Warn
+	}
+	n.note.SetText(text)
+	n.note.SetColor(color)
+	widget.SetVisible(n.note, text != "")
 }
 
 // row is the field with its name and what it does.
 func (n *number) row(name, about string) fyne.CanvasObject {
 	n.name = name
+	n.tell()
 	return widget.Column(theme.XS, widget.Setting(name, about, 110, widget.Box(n.field)), n.note)
 }
 

@@ -136,9 +136,16 @@ func (s *Screen) build() {
 		return widget.NewChoice(names, max(slices.Index(names, *at), 0), func(i int) { *at = names[i]; s.showBar() })
 	}
 
+	context := whole(&v.Context, 64, 1<<24)
+	context.warning = func() string {
+		if m := s.machine; m.Trained > 0 && v.Context > m.Trained {
+			return fmt.Sprintf(t.ContextLongF, m.Model, live.Number(m.Trained))
+		}
+		return ""
+	}
 	engine := widget.Section(t.EngineSection,
 		whole(&v.Threads, 0, 1024).row(t.ThreadsLabel, fmt.Sprintf(t.ThreadsHintF, s.machine.Cores)),
-		whole(&v.Context, 64, 1<<24).row(t.ContextLabel, t.ContextHint),
+		context.row(t.ContextLabel, t.ContextHint),
 		whole(&v.Slots, 1, 256).row(t.SlotsLabel, t.SlotsHint),
 		widget.Setting(t.KeysLabel, t.KeysHint, 0, oneOf(cacheTypes, &v.Keys)),
 		widget.Setting(t.ValuesLabel, t.ValuesHint, 0, oneOf(cacheTypes, &v.Values)),

@@ -31,10 +31,12 @@ type Values struct {
 
 // Machine is what the values are about.
 type Machine struct {
-	Cores  int
-	Nodes  int    // parts of memory that cores are near to; 1 on most machines
-	Cards  []Card // the CPU first
-	Folder string // where conversations and settings are kept
+	Cores   int
+	Nodes   int    // parts of memory that cores are near to; 1 on most machines
+	Cards   []Card // the CPU first
+	Model   string // that is loaded, or that new conversations have; "": unknown
+	Trained int    // tokens it was trained for; 0: unknown
+	Folder  string // where conversations and settings are kept
 }
 
 // Card is a device that can be chosen.

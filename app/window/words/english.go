@@ -56,7 +56,8 @@ var English = Table{
 	StartAgain: "Start again and continue", StartEngine: "Start again", TryAgain: "Try again",
 	LoadFailedF: "The conversations could not be read: %s",
 	ToBottom:    "To the newest message", ModelMissing: "its file is missing", SampleTag: "included",
-	AddModels: "Add models…",
+	AddModels: "Add models…", GreetingNoChat: "This model is not for chat", UseInsteadF: "Chat with %s",
+	PlaceholderNoChat: "Choose a model that can chat",
 
 	LibraryIntro: "Models on this computer. Files are used where they lie; nothing is copied or moved.",
 	AddFile:      "Add file", AddFolder: "Add folder", Use: "Use", InUse: "In use", Fits: "Fits", Tight: "Tight", TooBig: "Does not fit",
@@ -73,6 +74,8 @@ var English = Table{
 	AddedManyF: "%d models added", AddedNone: "No GGUF model was found there", NotRead: "The library could not be read",
 	Unreadable: "Cannot be used", OnlyContinues: "not for chat",
 	OnlyContinuesHint: "This model has no chat template: it continues text and cannot hold a conversation. To use it, load it and send text to the server, at /v1/completions.",
+	NoVocab:           "no vocabulary", NoVocabF: "none: %s token numbers without texts",
+	NoVocabHint: "This file has no vocabulary, so it can neither read nor write text. It is for benchmarks, and takes token numbers through the API, at /v1/completions.",
 
 	CardsIntro: "What this computer can run models on.",
 	CPUOnly:    "Running on the processor",
@@ -106,7 +109,8 @@ var English = Table{
 	EngineSection: "Engine", AnswerSection: "Answers", LookSection: "Appearance", DataSection: "Data",
 	ThreadsLabel: "Threads", ThreadsHintF: "Left empty: one for each core, %d here.",
 	ContextLabel: "Context", ContextHint: "How many tokens a conversation can hold. Left empty: what the model says, at most 4,096. Memory grows with it.",
-	SlotsLabel: "Conversations at once", SlotsHint: "Each needs its own context in memory. Left empty: 1.",
+	ContextLongF: "%s was trained for %s tokens: answers may go wrong beyond.",
+	SlotsLabel:   "Conversations at once", SlotsHint: "Each needs its own context in memory. Left empty: 1.",
 	KeysLabel: "Type of keys", KeysHint: "How the cache keeps what was read. q8_0 takes half of f16's memory at a small loss; q4_0 a quarter, at one that can be seen.",
 	ValuesLabel: "Type of values", ValuesHint: "The other half of that cache.",
 	RepackLabel: "Repack weights", RepackHint: "Weights are put in the order the processor reads fastest while a model loads. Off: it starts sooner and answers more slowly.",

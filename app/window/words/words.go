@@ -39,6 +39,7 @@ type Table struct {
 	Reasoning, ReasoningAuto, ReasoningOn, ReasoningOff, ReasoningHint                  string
 	EngineGone, Kept, ClosedEarly, GoOn, StartAgain, StartEngine, TryAgain, LoadFailedF string
 	ToBottom, ModelMissing, SampleTag, AddModels                                        string
+	GreetingNoChat, UseInsteadF, PlaceholderNoChat                                      string
 
 	// Library
 	LibraryIntro, AddFile, AddFolder, Use, InUse, Fits, Tight, TooBig, FitUnknown    string
@@ -47,7 +48,7 @@ type Table struct {
 	Layers, Embedding, Vocab, Template, TemplateYes, TemplateNo, ThinkYes, Files     string
 	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
 	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
-	OnlyContinues, OnlyContinuesHint                                                 string
+	OnlyContinues, OnlyContinuesHint, NoVocab, NoVocabHint, NoVocabF                 string
 
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
@@ -65,17 +66,17 @@ type Table struct {
 	ServerModel, ServerApply, Access                                         string
 
 	// Settings
-	EngineSection, AnswerSection, LookSection, DataSection                                    string
-	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, SlotsLabel, SlotsHint              string
-	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                              string
-	RepackLabel, RepackHint, LoadLabel, LoadHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint string
-	TPSHintOne, TPSHintNodesF, ReasoningLabel, ReasoningDefaultHint                           string
-	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel                         string
-	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel                         string
-	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                          string
-	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint                       string
-	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF                  string
-	Automatic, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random                   string
+	EngineSection, AnswerSection, LookSection, DataSection                                     string
+	ThreadsLabel, ThreadsHintF, ContextLabel, ContextHint, ContextLongF, SlotsLabel, SlotsHint string
+	KeysLabel, KeysHint, ValuesLabel, ValuesHint                                               string
+	RepackLabel, RepackHint, LoadLabel, LoadHint, CardsLabel, CardsHintCPU, TPSLabel, TPSHint  string
+	TPSHintOne, TPSHintNodesF, ReasoningLabel, ReasoningDefaultHint                            string
+	TemperatureLabel, TemperatureHint, TopKLabel, TopKHint, TopPLabel                          string
+	TopPHint, MinPLabel, MinPHint, RepeatLabel, RepeatHint, SeedLabel                          string
+	SeedHint, MaxTokensLabel, MaxTokensHint, SystemLabel, SystemHint                           string
+	ThemeLabel, ThemeSystem, ThemeLight, ThemeDark, DataLabel, DataHint                        string
+	OpenFolder, Apply, ApplyRestart, Revert, Saved, SavedRestart, NumberBadF                   string
+	Automatic, Unsaved, UnsavedRestart, AllCards, VersionF, BoundsF, Random                    string
 }
 
 var current atomic.Pointer[Table]
