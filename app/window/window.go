@@ -7,6 +7,7 @@ package window
 
 import (
 	"context"
+	"image/color"
 	"sync/atomic"
 
 	"fyne.io/fyne/v2"
@@ -67,7 +68,8 @@ type Window struct {
 	theme *theme.Theme
 
 	chat    *chat.Screen
-	screens [5]screen // built when first shown
+	screens [5]screen      // built when first shown
+	painted [5]color.Color // the theme's text colour when a screen was last in front
 	current int
 	nav     [5]*widget.Button
 	side    *fyne.Container // the conversation list, on the chat screen
@@ -191,10 +193,13 @@ func (w *Window) Go(i int) {
 		}
 		return
 	}
+	ink := theme.Color(theme.Text)
 	if w.current >= 0 {
 		w.screens[w.current].Hidden()
+		w.painted[w.current] = ink
 	}
 	w.current = i
+	stale := w.screens[i] != nil && w.painted[i] != ink
 	for k, b := range w.nav {
 		b.Select(k == i)
 	}
@@ -207,6 +212,9 @@ func (w *Window) Go(i int) {
 	}
 	w.body.Refresh()
 	w.side.Refresh()
+	if stale { // the toolkit applies a theme only to what is in the window at the time
+		w.app.Settings().SetTheme(w.theme)
+	}
 	s.Shown()
 	w.focus()
 }
