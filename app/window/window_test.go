@@ -386,6 +386,39 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// The details close with a removal, and what then lies under the pointer does not take the second half of a double click.
+func TestRemoveClosesTheDetails(t *testing.T) {
+	f := newFake()
+	f.fill()
+	w, q := open(t, f)
+	w.Go(screenLibrary)
+	q.until(t, "the models", func() bool { return says(w, "Llama 3.3 70B Instruct") })
+	tap := func(name string) {
+		find(w.body, func(o fyne.CanvasObject) bool {
+			r, ok := o.(interface {
+				fyne.Tappable
+				fyne.Focusable
+			})
+			var all []string
+			if ok {
+				texts(o, &all)
+			}
+			if len(all) < 2 || all[0] != name {
+				return false
+			}
+			r.Tapped(nil)
+			return true
+		})
+	}
+	tap("Qwen3.5 4B Instruct")
+	test.Tap(button(t, w.body, "Remove"))
+	tap("Llama 3.3 70B Instruct")
+	q.until(t, "the removal", func() bool { return !says(w, "Qwen3.5 4B Instruct\n") })
+	if says(w, "Details") {
+		t.Errorf("the details are open after the removal:\n%s", read(w))
+	}
+}
+
 // A model that only continues text says so where it is chosen.
 func TestModelsThatAreNotForChat(t *testing.T) {
 	f := newFake()

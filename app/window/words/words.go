@@ -48,6 +48,7 @@ type Table struct {
 	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
 	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
 	OnlyContinues, OnlyContinuesHint                                                 string
+	OneNotAddedF, NotAddedF, NoneAddedF, MoreNotAddedF                               string
 
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
