@@ -16,7 +16,7 @@ import (
 const noticeFor = 8 * time.Second
 
 // noticeWidth is the widest a notice is: that of a conversation.
-const noticeWidth = 720
+const noticeWidth = 760
 
 // notice is a bar below a screen: a sentence, perhaps a button, and a way to put it away. It has a place of its own
 // while it is there, since over the screen it would cover what is read or typed.

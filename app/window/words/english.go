@@ -14,6 +14,7 @@ var English = Table{
 	AlreadyOpen:     "Ingot is already open",
 	AlreadyOpenHint: "Go on there, or close it first: conversations and models belong to one Ingot at a time.",
 	NotOpened:       "Ingot cannot open its library", Quit: "Quit",
+	StartAnew: "Start anew (keep the old file)",
 
 	Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
 	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",

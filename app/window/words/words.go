@@ -16,7 +16,7 @@ type Table struct {
 	DeletedF, RemovedF                                                               string
 
 	// Instead of the window
-	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit string
+	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit, StartAnew string
 
 	// Time
 	Today, Yesterday, Week, Month, Older, Pinned string
