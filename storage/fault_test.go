@@ -261,3 +261,39 @@ func TestDamagedFiles(t *testing.T) {
 		t.Error("no damage was seen")
 	}
 }
+
+// A library cut short is moved away whole, to a name that is free, and the next Open makes a new one.
+func TestSetAside(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "ingot.db")
+	db := open(t, path)
+	if _, err := SetAside(path); !errors.Is(err, ErrInUse) {
+		t.Errorf("a database in use: %v", err)
+	}
+	if err := db.Update(func(tx *Tx) error { return tx.PutSetting("long", strings.Repeat("x", 100_000)) }); err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+	cut, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut = cut[:20_000]
+	for n := 1; n <= 2; n++ {
+		if err := os.WriteFile(path, cut, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Open(path, Options{})
+		if !errors.Is(err, ErrCorrupt) || strings.Contains(err.Error(), "runtime error") {
+			t.Errorf("a file cut short: %v", err)
+		}
+		want := fmt.Sprintf("%s.damaged-%d.db", strings.TrimSuffix(path, ".db"), n)
+		aside, err := SetAside(path)
+		if err != nil || aside != want {
+			t.Errorf("moved to %q, %v, want %q", aside, err, want)
+		}
+		if kept, err := os.ReadFile(want); err != nil || !bytes.Equal(kept, cut) {
+			t.Errorf("%s is not the old file: %v", want, err)
+		}
+		open(t, path).Close()
+	}
+}

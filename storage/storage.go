@@ -130,13 +130,34 @@ func (db *DB) check() error {
 			return err
 		}
 		if st.Size() < tx.bolt.Size() {
-			return fmt.Errorf("%w: it has %d of %d bytes", ErrCorrupt, st.Size(), tx.bolt.Size())
+			return fmt.Errorf("%w (it has %d of %d bytes)", ErrCorrupt, st.Size(), tx.bolt.Size())
 		}
 		if k, _ := tx.bolt.Cursor().First(); k != nil && tx.bolt.Bucket(bucketMeta) == nil {
 			return ErrForeign
 		}
 		return nil
 	})
+}
+
+// SetAside moves a database that was found to be damaged to a free name beside it, and returns that name. It refuses
+// while another process holds the database, and where the file cannot be read.
+func SetAside(path string) (aside string, err error) {
+	db, err := Open(path, Options{})
+	switch {
+	case err == nil:
+		db.Close()
+	case !errors.Is(err, ErrCorrupt):
+		return "", err
+	}
+	ext := filepath.Ext(path)
+	for n := 1; ; n++ {
+		aside = fmt.Sprintf("%s.damaged-%d%s", strings.TrimSuffix(path, ext), n, ext)
+		if _, err := os.Lstat(aside); errors.Is(err, os.ErrNotExist) {
+			return aside, border("move", path, os.Rename(path, aside))
+		} else if err != nil {
+			return "", border("move", path, err)
+		}
+	}
 }
 
 // Path returns where the database lies.
@@ -210,7 +231,7 @@ func recovered(path string, err *error) {
 	if _, fault := v.(interface{ Addr() uintptr }); !fault && !panickedIn("go.etcd.io/bbolt") {
 		panic(v)
 	}
-	*err = fmt.Errorf("read %s: %w (%v)", path, ErrCorrupt, v)
+	*err = fmt.Errorf("read %s: %w", path, ErrCorrupt) // what bbolt stumbled over tells nobody anything
 }
 
 // panickedIn tells whether the function that panicked, not its callers, belongs to the module pkg.

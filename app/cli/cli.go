@@ -150,6 +150,12 @@ func visibleBut(s, these string) string {
 	}, s)
 }
 
+// Report says why a command failed before it ends, and returns what it is then to return.
+func Report(env *Env, err error) error {
+	complain(env, err)
+	return errReported
+}
+
 // complain prints an error as one line of standard error.
 func complain(env *Env, err error) { fmt.Fprintf(env.Stderr, "ingot: %s\n", sentence(err)) }
 

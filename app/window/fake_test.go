@@ -20,23 +20,24 @@ import (
 // fake stands behind the window in tests and in the demonstration: conversations in memory, an engine that says
 // what it is told to.
 type fake struct {
-	mu       sync.Mutex
-	state    live.State
-	watchers []func(live.State)
-	chats    []chat.Thread
-	updated  map[chat.ID]time.Time
-	deleted  map[chat.ID]chat.Thread
-	changed  []func()
-	next     chat.ID
-	models   []library.Model
-	chosen   string // model of new conversations
-	removed  map[string]library.Model
-	server   server.State
-	serverFn []func()
-	values   settings.Values
-	plan     cards.Plan
-	used     []string // ways that were chosen
-	machine  settings.Machine
+	mu        sync.Mutex
+	state     live.State
+	watchers  []func(live.State)
+	chats     []chat.Thread
+	updated   map[chat.ID]time.Time
+	deleted   map[chat.ID]chat.Thread
+	changed   []func()
+	next      chat.ID
+	models    []library.Model
+	chosen    string // model of new conversations
+	removed   map[string]library.Model
+	server    server.State
+	serverFn  []func()
+	portInUse string // what starting the endpoint fails with
+	values    settings.Values
+	plan      cards.Plan
+	used      []string // ways that were chosen
+	machine   settings.Machine
 
 	answer   string        // what the engine says
 	thoughts string        // before it
@@ -458,6 +459,10 @@ func (f fakeServer) Subscribe(fn func()) func() {
 func (f fakeServer) Start(_ context.Context, c server.Config) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.portInUse != "" {
+		f.server.Problem = f.portInUse
+		return errors.New(f.portInUse)
+	}
 	f.server.On, f.server.Config, f.server.Model = true, c, "ingot-sample"
 	f.server.Address = fmt.Sprintf("http://127.0.0.1:%d/v1", c.Port)
 	return nil

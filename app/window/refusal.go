@@ -15,6 +15,8 @@ type Refusal struct {
 	Reason string // one sentence
 	Folder string // where the library lies
 	Open   func() // shows the folder; nil: it is not there
+	// Anew sets a damaged library aside, after which the window ends; its error is one sentence. nil: that would not help.
+	Anew func() error
 }
 
 // refusalWidth holds a path of usual length on one line.
@@ -30,7 +32,8 @@ func NewRefusal(a fyne.App, r Refusal) fyne.Window {
 	w.SetMaster()
 
 	title := widget.NewProse(widget.Style{Size: theme.SizeTitle, Bold: true}, widget.Run{Text: t.NotOpened})
-	texts := widget.Column(theme.S, title, widget.Paragraph(r.Reason))
+	why := widget.Paragraph(r.Reason)
+	texts := widget.Column(theme.S, title, why)
 	quit := widget.NewButton(t.Quit, theme.Icon{}, widget.Primary, a.Quit)
 	buttons := widget.RowGrow(theme.S, 0, widget.Spring(), quit)
 	if r.InUse {
@@ -39,10 +42,20 @@ func NewRefusal(a fyne.App, r Refusal) fyne.Window {
 	} else {
 		folder := widget.NewProse(widget.Style{Size: theme.SizeCode}, widget.Run{Text: r.Folder, Mono: true})
 		texts.Add(widget.Inset(theme.S, 0, 0, 0, widget.Column(2, widget.NewLabel(t.DataLabel), widget.Note(t.DataHint), folder)))
+		buttons.Objects = []fyne.CanvasObject{widget.Spring()}
 		if r.Open != nil {
-			open := widget.NewButton(t.OpenFolder, theme.IconFolder, widget.Plain, r.Open)
-			buttons = widget.RowGrow(theme.S, 0, widget.Spring(), open, quit)
+			buttons.Add(widget.NewButton(t.OpenFolder, theme.IconFolder, widget.Plain, r.Open))
 		}
+		if r.Anew != nil {
+			buttons.Add(widget.NewButton(t.StartAnew, theme.Icon{}, widget.Plain, func() {
+				if err := r.Anew(); err != nil {
+					why.SetText(err.Error())
+					return
+				}
+				a.Quit()
+			}))
+		}
+		buttons.Add(quit)
 	}
 	content := widget.Pad(theme.XL, widget.Column(theme.XL,
 		widget.RowTop(theme.L, 1, widget.NewIcon(theme.IconIngot, theme.Accent, 36), texts), buttons))

@@ -1,6 +1,7 @@
 package window
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -21,8 +22,8 @@ func TestRefusal(t *testing.T) {
 	}{
 		{"in use", Refusal{InUse: true, Reason: "The library is already open in another Ingot (process 41).", Folder: folder},
 			[]string{"Ingot is already open", "process 41"}, []string{folder, "cannot"}, []string{"Quit"}, 120, 240},
-		{"damaged", Refusal{Reason: reason, Folder: folder, Open: func() {}},
-			[]string{"Ingot cannot open its library", reason, folder + "\n"}, []string{"already"}, []string{"Open folder", "Quit"}, 200, 340},
+		{"damaged", Refusal{Reason: reason, Folder: folder, Open: func() {}, Anew: func() error { return nil }},
+			[]string{"Ingot cannot open its library", reason, folder + "\n"}, []string{"already"}, []string{"Open folder", "Start anew (keep the old file)", "Quit"}, 200, 340},
 		{"no folder", Refusal{Reason: "Could not make the folder of the database: mkdir " + folder + ": permission denied.", Folder: folder},
 			[]string{"permission denied"}, []string{"already"}, []string{"Quit"}, 200, 340},
 	} {
@@ -52,5 +53,22 @@ func TestRefusal(t *testing.T) {
 				t.Errorf("its size is %v, expected %v wide and from %v to %v high", got, refusalWidth, c.lowest, c.tallest)
 			}
 		})
+	}
+}
+
+// What keeps the library from being set aside is said instead of what was wrong before.
+func TestRefusalStartsAnew(t *testing.T) {
+	tries := 0
+	w := NewRefusal(test.NewTempApp(t), Refusal{Reason: "The database is damaged.", Folder: "/data", Anew: func() error {
+		tries++
+		return errors.New("The library is already open in another Ingot (process 41).")
+	}})
+	w.Show()
+	defer w.Close()
+	test.Tap(button(t, w.Content(), "Start anew (keep the old file)"))
+	var all []string
+	texts(w.Content(), &all)
+	if said := strings.Join(all, "\n"); tries != 1 || !strings.Contains(said, "process 41") || strings.Contains(said, "damaged.") {
+		t.Errorf("after %d tries it says:\n%s", tries, said)
 	}
 }

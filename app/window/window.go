@@ -7,9 +7,11 @@ package window
 
 import (
 	"context"
+	"image/color"
 	"sync/atomic"
 
 	"fyne.io/fyne/v2"
+	"fyne.io/fyne/v2/canvas"
 
 	"ingot/app/window/cards"
 	"ingot/app/window/chat"
@@ -67,13 +69,15 @@ type Window struct {
 	theme *theme.Theme
 
 	chat    *chat.Screen
-	screens [5]screen // built when first shown
+	screens [5]screen      // built when first shown
+	painted [5]color.Color // the theme's text colour when a screen was last in front
 	current int
 	nav     [5]*widget.Button
 	side    *fyne.Container // the conversation list, on the chat screen
 	body    *fyne.Container
 	strip   *strip
 	notice  *notice
+	gone    func() bool // puts away the notice that the engine ended; nil: there is none
 	hints   *widget.HintLayer
 	unwatch func()
 	phase   live.Phase // as last seen
@@ -106,13 +110,18 @@ func New(a fyne.App, deps Deps) *Window {
 	w.body = widget.Stack()
 	w.side = widget.Stack()
 
+	page := widget.ColumnGrow(0, 0, w.body, w.notice)
+	w.notice.placed = func() {
+		page.Layout.Layout(page.Objects, page.Size())
+		canvas.Refresh(page)
+	}
 	w.win.SetContent(widget.Stack(
 		widget.NewPanel("background", "", 0),
 		widget.ColumnGrow(0, 0,
 			widget.RowFill(0, 2,
 				widget.Stack(widget.NewPanel(theme.Side, "", 0), widget.Fixed(sideWidth, 0, w.sidebar())),
 				widget.NewHairline(),
-				widget.Stack(w.body, w.notice),
+				page,
 			),
 			widget.NewHairline(),
 			w.strip,
@@ -144,12 +153,16 @@ func (w *Window) engineChanged(st live.State) {
 			text = words.T().EngineGone
 		}
 		if st.NoRoom {
-			w.notice.Say(text, words.T().ChooseWay, func() { w.Go(screenCards) })
+			w.gone = w.notice.SayUntil(text, words.T().ChooseWay, func() { w.Go(screenCards) })
 		} else {
-			w.notice.Say(text, words.T().StartEngine, func() {
+			w.gone = w.notice.SayUntil(text, words.T().StartEngine, func() {
 				go w.deps.Engine.Start(context.Background(), st.Model) // what goes wrong is in the next state
 			})
 		}
+	}
+	if st.Phase != live.Failed && w.gone != nil { // it was started otherwise
+		w.gone()
+		w.gone = nil
 	}
 	w.phase = st.Phase
 	w.strip.show(st)
@@ -191,10 +204,13 @@ func (w *Window) Go(i int) {
 		}
 		return
 	}
+	ink := theme.Color(theme.Text)
 	if w.current >= 0 {
 		w.screens[w.current].Hidden()
+		w.painted[w.current] = ink
 	}
 	w.current = i
+	stale := w.screens[i] != nil && w.painted[i] != ink
 	for k, b := range w.nav {
 		b.Select(k == i)
 	}
@@ -207,6 +223,9 @@ func (w *Window) Go(i int) {
 	}
 	w.body.Refresh()
 	w.side.Refresh()
+	if stale { // the toolkit applies a theme only to what is in the window at the time
+		w.app.Settings().SetTheme(w.theme)
+	}
 	s.Shown()
 	w.focus()
 }
@@ -233,8 +252,8 @@ func (w *Window) screen(i int) screen {
 		w.screens[i] = server.NewScreen(server.Deps{Endpoint: w.deps.Server, Notice: w.notice.Say, Do: w.do})
 	case screenSettings:
 		w.screens[i] = settings.NewScreen(settings.Deps{
-			Store: w.deps.Settings, Engine: w.deps.Engine, Notice: w.notice.Say, Version: w.deps.Version, SetTheme: w.setTheme,
-			Do: w.do,
+			Store: w.deps.Settings, Engine: w.deps.Engine, Notice: w.notice.Say, Passing: w.passing, Version: w.deps.Version,
+			SetTheme: w.setTheme, Do: w.do,
 		})
 	}
 	return w.screens[i]
@@ -245,6 +264,9 @@ func (w *Window) use(id string) {
 	w.Go(screenChat)
 	w.chat.UseModel(id)
 }
+
+// passing shows a sentence that will be over.
+func (w *Window) passing(text string) (over func() bool) { return w.notice.SayUntil(text, "", nil) }
 
 func (w *Window) setTheme(m theme.Mode) {
 	if w.theme.Mode != m {

@@ -266,6 +266,28 @@ func TestEngineEndsWhileIdle(t *testing.T) {
 	q.until(t, "the notice", func() bool { return says(w, "The engine ran out of memory.") })
 	test.Tap(button(t, w.win.Content(), "Start again"))
 	q.until(t, "the engine", func() bool { return says(w, "Ready") && f.State().Phase == live.Ready })
+	f.tell(func(s *live.State) { s.Phase, s.Problem = live.Failed, "The engine was killed." })
+	q.until(t, "the notice", func() bool { return says(w, "The engine was killed.") })
+	f.Start(t.Context(), "sample") // as sending a message does
+	q.until(t, "the engine", func() bool { return says(w, "Ready") })
+	if says(w, "Start again") {
+		t.Errorf("the notice outlives what it says:\n%s", read(w))
+	}
+}
+
+// A notice covers nothing: the screen makes room for it.
+func TestNoticeHasItsOwnPlace(t *testing.T) {
+	w, _ := open(t, newFake())
+	whole := w.body.Size().Height
+	w.notice.Say("Saved", "", nil)
+	end, at := w.body.Position().Y+w.body.Size().Height, w.notice.Position().Y
+	if h := w.notice.Size().Height; h < 30 || h > 80 || at < end || whole-w.body.Size().Height != h {
+		t.Errorf("a notice %v high at %v, the screen ends at %v and was %v high", h, at, end, whole)
+	}
+	test.Tap(button(t, w.notice, "Close"))
+	if w.body.Size().Height != whole {
+		t.Errorf("the screen is %v high after the notice, was %v", w.body.Size().Height, whole)
+	}
 }
 
 func TestDeleteAndUndo(t *testing.T) {
@@ -406,6 +428,39 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
+// The details close with a removal, and what then lies under the pointer does not take the second half of a double click.
+func TestRemoveClosesTheDetails(t *testing.T) {
+	f := newFake()
+	f.fill()
+	w, q := open(t, f)
+	w.Go(screenLibrary)
+	q.until(t, "the models", func() bool { return says(w, "Llama 3.3 70B Instruct") })
+	tap := func(name string) {
+		find(w.body, func(o fyne.CanvasObject) bool {
+			r, ok := o.(interface {
+				fyne.Tappable
+				fyne.Focusable
+			})
+			var all []string
+			if ok {
+				texts(o, &all)
+			}
+			if len(all) < 2 || all[0] != name {
+				return false
+			}
+			r.Tapped(nil)
+			return true
+		})
+	}
+	tap("Qwen3.5 4B Instruct")
+	test.Tap(button(t, w.body, "Remove"))
+	tap("Llama 3.3 70B Instruct")
+	q.until(t, "the removal", func() bool { return !says(w, "Qwen3.5 4B Instruct\n") })
+	if says(w, "Details") {
+		t.Errorf("the details are open after the removal:\n%s", read(w))
+	}
+}
+
 // The example of the server screen is one that the loaded model answers.
 func TestServerExampleSuitsTheModel(t *testing.T) {
 	f := newFake()
@@ -429,6 +484,19 @@ func TestServerSwitch(t *testing.T) {
 	}
 }
 
+// What keeps the endpoint from starting is said once.
+func TestServerPortInUse(t *testing.T) {
+	f := newFake()
+	f.portInUse = "Port 8080 is in use."
+	w, q := open(t, f)
+	w.Go(screenServer)
+	test.Tap(find(w.win.Content(), func(*widget.Switch) bool { return true }))
+	q.until(t, "the problem", func() bool { return says(w, f.portInUse) && !says(w, "Starting") })
+	if n := strings.Count(read(w), f.portInUse); n != 1 {
+		t.Errorf("the problem is said %d times:\n%s", n, read(w))
+	}
+}
+
 func TestSettingsAreSavedAndReload(t *testing.T) {
 	f := newFake()
 	f.fill()
@@ -449,6 +517,7 @@ func TestSettingsAreSavedAndReload(t *testing.T) {
 		return f.values.Threads == 4 && n == 1
 	})
 	q.until(t, "the bar gone", func() bool { return !says(w, "Apply and reload") })
+	q.until(t, "the model ready", func() bool { return says(w, "Ready") && says(w, "Saved") && !says(w, "is loading") })
 }
 
 // A context beyond what the model was trained for can be set, with a warning beside it.

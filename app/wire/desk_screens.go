@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -103,13 +104,19 @@ func (l *deskLibrary) Add(ctx context.Context, paths []string) (libraryscreen.Ad
 			out.Names = append(out.Names, e.Name)
 		}
 		for _, f := range a.Failed {
-			out.Failed = append(out.Failed, sentence(f.Err))
+			out.Failed = append(out.Failed, failed(f.Path, f.Err))
 		}
 		if err != nil && len(a.Failed) == 0 {
-			out.Failed = append(out.Failed, sentence(err))
+			out.Failed = append(out.Failed, failed(path, err))
 		}
 	}
 	return out, nil
+}
+
+// failed names the file that could not be added, without its folders, and says why.
+func failed(path string, err error) string {
+	why := strings.TrimPrefix(err.Error(), "add ")
+	return filepath.Base(path) + ": " + strings.TrimPrefix(why, path+": ")
 }
 
 func (l *deskLibrary) Remove(_ context.Context, id string) error {

@@ -11,11 +11,13 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/app"
 
 	"ingot/app/chats"
+	"ingot/app/cli"
 	"ingot/app/library"
 	"ingot/app/prefs"
 	"ingot/app/window"
@@ -56,8 +58,8 @@ func newApp() fyne.App {
 }
 
 // refuse says in a small window why the application cannot open, for who started it from a desktop sees no standard
-// error, and returns when it is closed.
-func (h *house) refuse(ctx context.Context, why error) {
+// error, and returns when it is closed: anew where a damaged library was set aside and the application can open.
+func (h *house) refuse(ctx context.Context, why error) (anew bool) {
 	h.close() // who mends it must not find it in use
 	defer func() {
 		recover() // the toolkit panics where the display cannot be reached; the caller tells the reason anyway
@@ -67,9 +69,28 @@ func (h *house) refuse(ctx context.Context, why error) {
 	if st, err := os.Stat(r.Folder); err == nil && st.IsDir() {
 		r.Open = func() { a.OpenURL(&url.URL{Scheme: "file", Path: r.Folder}) }
 	}
+	if errors.Is(why, storage.ErrCorrupt) {
+		r.Anew = func() error {
+			if _, err := storage.SetAside(h.paths.Database()); err != nil {
+				return errors.New(reason(err))
+			}
+			anew = true
+			return nil
+		}
+	}
 	w := window.NewRefusal(a, r)
 	context.AfterFunc(ctx, func() { fyne.Do(a.Quit) })
 	w.ShowAndRun()
+	return anew
+}
+
+// again replaces this process by a new one of the same program: the toolkit runs once in a process.
+func again() error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	return syscall.Exec(self, os.Args, os.Environ())
 }
 
 // reason is what stands in the way of the library, as a sentence: errors of files begin with the verb that failed.
@@ -84,11 +105,14 @@ func reason(err error) string {
 }
 
 // window opens the application and returns when it is closed.
-func (h *house) window(ctx context.Context) error {
+func (h *house) window(ctx context.Context, env *cli.Env) error {
 	s, err := h.contents()
 	if err != nil {
-		h.refuse(ctx, err)
-		return err
+		said := cli.Report(env, err) // before the small window, which can stay open for long
+		if h.refuse(ctx, err) {
+			return again()
+		}
+		return said
 	}
 	p, talks, lib := s.prefs, s.chats, s.library
 	defer talks.Close()

@@ -49,7 +49,7 @@ func (h *house) open(ctx context.Context, env *cli.Env) error {
 		fmt.Fprintf(env.Stderr, "ingot: no window: %s\n", why)
 		return cli.Converse(ctx, env, library.SourceSample, exampleQuestion)
 	}
-	return h.window(ctx)
+	return h.window(ctx, env)
 }
 
 // house holds what commands share; each part is opened when it is first asked for.

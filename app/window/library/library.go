@@ -56,7 +56,7 @@ type Found struct {
 // Added is the outcome of adding files and folders.
 type Added struct {
 	Names  []string // what is new or known already
-	Failed []string // a sentence for each file that could not be read
+	Failed []string // for each file that could not be read its name and why
 }
 
 // Models is what the screen needs of the library. Methods may wait for the disk.

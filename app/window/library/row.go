@@ -2,6 +2,7 @@ package library
 
 import (
 	"strings"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/driver/desktop"
@@ -142,8 +143,16 @@ func (r *row) HeightFor(width float32) float32 { return widget.HeightOf(r.all, w
 // CreateRenderer implements fyne.Widget.
 func (r *row) CreateRenderer() fyne.WidgetRenderer { return fw.NewSimpleRenderer(r.all) }
 
+// settling is how long a row ignores taps after a removal: the details close, and the second half of a double click
+// on Remove would open another model's, with its Remove under the pointer.
+const settling = time.Second
+
 // Tapped shows the details.
-func (r *row) Tapped(*fyne.PointEvent) { r.screen.selectModel(r.model.ID) }
+func (r *row) Tapped(*fyne.PointEvent) {
+	if time.Since(r.screen.removed) > settling {
+		r.screen.selectModel(r.model.ID)
+	}
+}
 
 // MouseIn, MouseMoved and MouseOut tint the row under the pointer.
 func (r *row) MouseIn(*desktop.MouseEvent)    { r.hovered = true; r.paint() }

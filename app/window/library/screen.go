@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/dialog"
@@ -39,7 +40,8 @@ type Screen struct {
 	selected  string
 	filter    string
 	lines     []line
-	running   string // the model that is loaded
+	running   string    // the model that is loaded
+	removed   time.Time // when a model was taken out here
 	unlisten  func()
 	unwatch   func()
 
@@ -206,25 +208,52 @@ func (s *Screen) selectModel(id string) {
 
 // Add puts files and folders into the library.
 func (s *Screen) Add(paths []string) {
-	t := words.T()
 	go func() {
 		added, err := s.deps.Models.Add(context.Background(), paths)
 		s.do(func() {
-			switch {
-			case err != nil:
-				s.deps.Notice(fmt.Sprintf(t.AddFailedF, err), "", nil)
-			case len(added.Failed) > 0:
-				s.deps.Notice(added.Failed[0], "", nil)
-			case len(added.Names) == 1:
-				s.deps.Notice(fmt.Sprintf(t.AddedF, added.Names[0]), "", nil)
-			case len(added.Names) > 1:
-				s.deps.Notice(fmt.Sprintf(t.AddedManyF, len(added.Names)), "", nil)
-			default:
-				s.deps.Notice(t.AddedNone, "", nil)
+			if err != nil {
+				s.deps.Notice(fmt.Sprintf(words.T().AddFailedF, err), "", nil)
+			} else {
+				s.deps.Notice(outcome(added), "", nil)
 			}
 			s.reload()
 		})
 	}()
+}
+
+// shownFailures is how many a notice has room for.
+const shownFailures = 6
+
+// outcome tells how many were added, and each that could not be.
+func outcome(a Added) string {
+	t := words.T()
+	n, bad := len(a.Names), len(a.Failed)
+	added := ""
+	switch {
+	case n == 1:
+		added = fmt.Sprintf(t.AddedF, a.Names[0])
+	case n > 1:
+		added = fmt.Sprintf(t.AddedManyF, n)
+	case bad == 0:
+		return t.AddedNone
+	case bad == 1:
+		return fmt.Sprintf(t.AddFailedF, a.Failed[0])
+	}
+	switch {
+	case bad == 0:
+		return added
+	case n == 0:
+		added = fmt.Sprintf(t.NoneAddedF, bad)
+	case bad == 1:
+		added = fmt.Sprintf(t.OneNotAddedF, added)
+	default:
+		added = fmt.Sprintf(t.NotAddedF, added, bad)
+	}
+	lines := append([]string{added}, a.Failed[:min(bad, shownFailures)]...)
+	if bad > shownFailures {
+		lines = append(lines, fmt.Sprintf(t.MoreNotAddedF, bad-shownFailures))
+	}
+	return strings.Join(lines, "\n")
 }
 
 // remove takes a model out of the list at once and offers to bring it back.
@@ -235,7 +264,7 @@ func (s *Screen) remove(m Model) {
 			break
 		}
 	}
-	s.selected = ""
+	s.selected, s.removed = "", time.Now()
 	s.show()
 	s.act(func(ctx context.Context) error { return s.deps.Models.Remove(ctx, m.ID) })
 	s.deps.Notice(fmt.Sprintf(words.T().RemovedF, m.Name), words.T().Undo, func() {

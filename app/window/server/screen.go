@@ -170,7 +170,7 @@ func (s *Screen) set(on bool) {
 		}
 		return struct{}{}, e.Stop(ctx, c)
 	}, func(_ struct{}, err error) {
-		if err != nil {
+		if err != nil && e.State().Problem == "" { // the screen says its problem itself
 			s.deps.Notice(err.Error(), "", nil)
 		}
 		s.show()

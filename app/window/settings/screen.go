@@ -19,6 +19,7 @@ type Deps struct {
 	Store    Store
 	Engine   live.Engine
 	Notice   func(text, button string, do func())
+	Passing  func(text string) (over func() bool) // a notice until over is called, which tells whether it still stood
 	SetTheme func(theme.Mode)
 	Version  string
 	Do       func(func()) // runs on the UI goroutine; nil: fyne.Do
@@ -321,11 +322,18 @@ func (s *Screen) applyNow() {
 			s.deps.Notice(words.T().Saved, "", nil)
 			return
 		}
-		s.deps.Notice(words.T().SavedRestart, "", nil)
+		over := s.deps.Passing(words.T().SavedRestart)
 		go func() {
-			if err := s.deps.Engine.Start(context.Background(), model); err != nil {
-				s.do(func() { s.deps.Notice(err.Error(), "", nil) })
-			}
+			err := s.deps.Engine.Start(context.Background(), model)
+			s.do(func() {
+				text := words.T().Saved
+				if err != nil {
+					text = err.Error()
+				}
+				if over() { // else the window has said that the engine failed, or something newer
+					s.deps.Notice(text, "", nil)
+				}
+			})
 		}()
 	})
 }

@@ -1,6 +1,9 @@
 package widget
 
 import (
+	"image/color"
+	"slices"
+
 	"fyne.io/fyne/v2"
 	"fyne.io/fyne/v2/canvas"
 	"fyne.io/fyne/v2/container"
@@ -38,6 +41,7 @@ type Feed struct {
 	into     float32
 	stick    bool
 	itemW    float32
+	ink      color.Color // the theme's text colour when the items were last drawn
 
 	layer *fyne.Container
 	clip  *container.Clip
@@ -133,6 +137,17 @@ func (f *Feed) forget(i int) {
 	if i < len(f.measured) {
 		f.measured[i] = false
 	}
+}
+
+// forgetUnseen drops the items that are built and out of view.
+func (f *Feed) forgetUnseen() {
+	seen := f.layer.Objects
+	for i, it := range f.items {
+		if !slices.Contains(seen, fyne.CanvasObject(it)) {
+			f.forget(i)
+		}
+	}
+	f.order = slices.DeleteFunc(f.order, func(i int) bool { return f.items[i] == nil })
 }
 
 func (f *Feed) moved() {
@@ -361,6 +376,10 @@ func (r *feedRenderer) Layout(size fyne.Size) {
 }
 
 func (r *feedRenderer) Refresh() {
+	if ink := theme.Color(theme.Text); r.feed.ink != ink { // what is out of view is not drawn anew with the theme
+		r.feed.ink = ink
+		r.feed.forgetUnseen()
+	}
 	clear(r.feed.measured)
 	r.feed.arrange()
 	r.feed.bar.Refresh()

@@ -14,6 +14,7 @@ var English = Table{
 	AlreadyOpen:     "Ingot is already open",
 	AlreadyOpenHint: "Go on there, or close it first: conversations and models belong to one Ingot at a time.",
 	NotOpened:       "Ingot cannot open its library", Quit: "Quit",
+	StartAnew: "Start anew (keep the old file)",
 
 	Today: "Today", Yesterday: "Yesterday", Week: "Last 7 days",
 	Month: "Last 30 days", Older: "Older", Pinned: "Pinned",
@@ -71,7 +72,9 @@ var English = Table{
 	Files: "Parts", License: "License", Details: "Details", SearchModels: "Search models", NothingFound: "No model matches",
 	AddedF: "“%s” added", AddFailedF: "Could not be added: %s", Scanning: "Looking for models…",
 	Sample: "Sample", SampleNote: "A small model to try the application with. It comes with Ingot.", Tokens: "tokens", InFolder: "Folder",
-	AddedManyF: "%d models added", AddedNone: "No GGUF model was found there", NotRead: "The library could not be read",
+	OneNotAddedF: "%s, one could not be:", NotAddedF: "%s, %d could not be:", NoneAddedF: "None of %d could be added:",
+	MoreNotAddedF: "and %d more",
+	AddedManyF:    "%d models added", AddedNone: "No GGUF model was found there", NotRead: "The library could not be read",
 	Unreadable: "Cannot be used", OnlyContinues: "not for chat",
 	OnlyContinuesHint: "This model has no chat template: it continues text and cannot hold a conversation. To use it, load it and send text to the server, at /v1/completions.",
 	NoVocab:           "no vocabulary", NoVocabF: "none: %s token numbers without texts",

@@ -16,7 +16,7 @@ type Table struct {
 	DeletedF, RemovedF                                                               string
 
 	// Instead of the window
-	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit string
+	AlreadyOpen, AlreadyOpenHint, NotOpened, Quit, StartAnew string
 
 	// Time
 	Today, Yesterday, Week, Month, Older, Pinned string
@@ -49,6 +49,7 @@ type Table struct {
 	License, Details, SearchModels, NothingFound, AddedF, AddFailedF, Scanning       string
 	Sample, SampleNote, Tokens, InFolder, AddedManyF, AddedNone, NotRead, Unreadable string
 	OnlyContinues, OnlyContinuesHint, NoVocab, NoVocabHint, NoVocabF                 string
+	OneNotAddedF, NotAddedF, NoneAddedF, MoreNotAddedF                               string
 
 	// Cards
 	CardsIntro, CPUOnly, CPUOnlyHint, Topology, TopologyHint, StageF, LaneF string
