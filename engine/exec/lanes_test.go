@@ -126,7 +126,8 @@ func (m *model) open(t testing.TB, l layout, threads int, repack bool) (*exec.Ru
 }
 
 // talk runs batches and returns the logits of all wanted rows: a prompt longer than a program's rows, two sequences at
-// once, single tokens, a copied slot.
+// once, single tokens, a copied slot. In no model do these tokens bring a router's choices so near to one another that the order of
+// a sum decides (3 millionths of gemma4's were apart with others).
 func talk(t testing.TB, r *exec.Runner) (all [][]float32) {
 	t.Helper()
 	run := func(b device.Batch) {
@@ -140,7 +141,7 @@ func talk(t testing.TB, r *exec.Runner) (all [][]float32) {
 	}
 	prompt := make([]int32, 20)
 	for i := range prompt {
-		prompt[i] = int32((i*37 + 11) % archtest.Vocab)
+		prompt[i] = int32((i*37 + 13) % archtest.Vocab)
 	}
 	run(device.Batch{Tokens: prompt, Outs: []int32{3, 12, 19}, Seqs: []device.Seq{{Row0: 0, Rows: 20, Slot: 0, Pos0: 0, PlaneIn: -1, PlaneOut: 0}}})
 	run(device.Batch{Tokens: prompt[:13], Outs: []int32{0, 4, 12}, Seqs: []device.Seq{{Row0: 0, Rows: 1, Slot: 0, Pos0: 20, PlaneIn: 0, PlaneOut: 1},
