@@ -30,7 +30,7 @@ IG_INLINE void few_block(const form f, unpack_fn *unpack, blocks b, int part, co
 	few o;
 	o.next = ahead_of(f, b, part);
 	if (f.extra && part == 0)
-		prefetch(b.extra + ahead(f));
+		prefetch(b.extra + b.ahead);
 	b.words += 4 * LANES * part;
 	b.extra += f.extra * LANES * part;
 	for (int r = 0; r < n; r++)

@@ -61,6 +61,7 @@ IG_INLINE int ahead(const form f) { return f.values == STEP ? 8 << 10 : 6 << 10;
 
 typedef struct blocks {
 	const uint8_t *words, *extra;
+	int ahead; // bytes to what is prefetched; 0 for copies, for what lies behind them may not be there, and costs a walk each time
 } blocks;
 
 typedef struct room { // for 256 values of a group that is not repacked
@@ -83,7 +84,7 @@ IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t
 	const uint8_t *group = w->w + j * w->stride;
 	if (w->repacked) {
 		ig_place at = ig_place_of(&l, w->k / f.values, b);
-		return (blocks){group + at.words, group + at.extra};
+		return (blocks){group + at.words, group + at.extra, ahead(f)};
 	}
 	const int bytes = 4 * f.words + f.extra;
 	for (int i = 0; i < n; i++) {
@@ -94,7 +95,7 @@ IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t
 			memcpy(tmp->extra + (i * IG_GROUP + r) * f.extra, block + r * w->stride + l.extra_at, (size_t)f.extra);
 		}
 	}
-	return (blocks){tmp->words, tmp->extra};
+	return (blocks){tmp->words, tmp->extra, 0};
 }
 
 // ---- the activations ----
@@ -144,7 +145,7 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 }
 
 // What part `part` of a group's rows prefetches while it unpacks a block: its share of the block that lies ahead.
-IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + ahead(f) + 4 * f.words * LANES * part; }
+IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + b.ahead + 4 * f.words * LANES * part; }
 
 // A run's part of the lines ahead: a burst for a whole block would keep other loads waiting.
 IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
