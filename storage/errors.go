@@ -43,7 +43,7 @@ func (e inUseError) Error() string {
 func (e inUseError) Is(target error) bool { return target == ErrInUse }
 
 func inUse(side string) error {
-	if !plainFile(side) {
+	if special(side) {
 		return inUseError{}
 	}
 	b, err := os.ReadFile(side)
@@ -60,16 +60,16 @@ func inUse(side string) error {
 // writeHolder says in the side file who holds the lock. Where that fails the lock still holds, only the
 // message of ErrInUse is poorer.
 func writeHolder(side string) {
-	if _, err := os.Lstat(side); err == nil && !plainFile(side) {
+	if special(side) {
 		return
 	}
 	os.WriteFile(side, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600)
 }
 
-// plainFile tells whether it is a file that can be read without waiting for somebody who writes it.
-func plainFile(path string) bool {
+// special tells whether something is there that is no file: reading it could mean to wait for somebody who writes it.
+func special(path string) bool {
 	st, err := os.Lstat(path)
-	return err == nil && st.Mode().IsRegular()
+	return err == nil && !st.Mode().IsRegular()
 }
 
 // removeHolder runs before the lock is let go, so it cannot remove the next holder's file.

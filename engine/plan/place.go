@@ -186,7 +186,7 @@ func (p *Plan) bytes(o operand) int64 {
 	if o.q {
 		n := p.rows(o.v) * p.Options.QuantRow(o.v.Cols)
 		if p.fine(o) {
-			n *= 2 // a second row holds what the first left over
+			n *= 2 // a second row holds the low parts
 		}
 		return n
 	}
@@ -197,7 +197,7 @@ func (p *Plan) bytes(o operand) int64 {
 // comes after it.
 func (p *Plan) fine(o operand) bool {
 	head := o.v.Layer < 0 && o.v.Rows == graph.OutRows
-	return o.q && !head && o.v.Layer <= p.Fine && p.Fine >= 0
+	return o.q && !head && o.v.Layer <= p.lastRouter && p.lastRouter >= 0
 }
 
 func (p *Plan) loc(o operand, s span) Loc {

@@ -90,9 +90,9 @@ type Plan struct {
 	// has all of these, whole. The first stage has no In; a stage that is not the last has no Logits and no Hidden.
 	In, Out []Port
 	States  []*graph.State // what the lane keeps between batches, as large as the lane's share
-	// Fine is the last layer whose activations are quantized to 16 bits a value instead of 8; -1: none. Models that route tokens
-	// to experts need it up to the last router: a small error in what it reads picks another expert, and the answer jumps.
-	Fine int
+	// lastRouter is the last layer that routes tokens to experts; -1: none. Up to it activations are quantized to 16 bits a value
+	// instead of 8: a small error in what a router reads picks another expert, and the answer jumps.
+	lastRouter int
 }
 
 // Port is a value that goes from stage to stage, [rows * Times][Cols] without gaps.
@@ -132,7 +132,7 @@ func Make(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options) (*Plan
 			whole.kept = append(whole.kept, laneValue{v, v})
 		}
 	}
-	return whole.plan(typ, o, fine(g)), nil
+	return whole.plan(typ, o, lastRouter(g)), nil
 }
 
 func (o *Options) check() error {
@@ -142,8 +142,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// fine is the last layer that routes tokens; -1: none.
-func fine(g *graph.Graph) int {
+// lastRouter is the last layer that routes tokens; -1: none.
+func lastRouter(g *graph.Graph) int {
 	last := -1
 	for _, n := range g.Nodes {
 		if _, routes := n.Op.(graph.Route); routes {
@@ -154,8 +154,8 @@ func fine(g *graph.Graph) int {
 }
 
 // plan makes the program of a lane from its graph.
-func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, fine int) *Plan {
-	p := &Plan{Options: o, Fine: fine, Lanes: 1}
+func (l *laneGraph) plan(typ func(*graph.Weight) tensor.Type, o Options, lastRouter int) *Plan {
+	p := &Plan{Options: o, lastRouter: lastRouter, Lanes: 1}
 	for _, n := range l.graph.Nodes {
 		if n.State != nil && !slices.Contains(p.States, n.State) {
 			p.States = append(p.States, n.State)

@@ -105,7 +105,7 @@ func Divide(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options, s Sp
 			return nil, fmt.Errorf("%w: no tensor's name matches %q (-ot)", ErrTopology, m.Pattern)
 		}
 	}
-	f := fine(g)
+	router := lastRouter(g)
 	keep := map[*graph.Value]bool{}
 	for _, v := range g.Values {
 		if o.keeps(v) {
@@ -126,7 +126,7 @@ func Divide(g *graph.Graph, typ func(*graph.Weight) tensor.Type, o Options, s Sp
 			}
 			lo := o
 			lo.QuantRow, lo.Gated = card.QuantRow, card.Gated
-			p := lane.plan(typ, lo, f)
+			p := lane.plan(typ, lo, router)
 			p.Lane, p.Lanes = i, len(part.group.cards)
 			st.Lanes = append(st.Lanes, Lane{Card: card, Plan: p, Memory: p.Memory(typ, s.Keep, card)})
 		}

@@ -143,22 +143,22 @@ IG_INLINE void packed_rows(const form f, unpack_fn *unpack, panel_fn *products, 
                            int n, int residual, float *acc) {
 	const uint8_t *const *q = (const uint8_t *const *)x;
 	const int64_t low = residual ? ig_q8_row(w->k) : 0;
-	const int all = n << residual; // rows of activations
-	if (all > FEW) {
+	const int vectors = n << residual; // rows of activations
+	if (vectors > FEW) {
 		many_rows(f, unpack, products, w, j, rows / IG_GROUP, q, low, n, acc);
 		return;
 	}
 	// Three rows are taken as four, the last of them twice.
 	const uint8_t *four[FEW];
 	for (int r = 0; r < FEW; r++) {
-		int from = r < all ? r : all - 1;
+		int from = r < vectors ? r : vectors - 1;
 		four[r] = q[from >> residual] + (from & residual ? low : 0);
 	}
 	float spare[FEW * IG_GROUP];
 	for (int i = 0; i < rows; i += IG_GROUP)
-		if (all == 1) {
+		if (vectors == 1) {
 			few_rows(f, unpack, w, j + i, four, low, acc + i, rows, 1);
-		} else if (all == 2) {
+		} else if (vectors == 2) {
 			few_rows(f, unpack, w, j + i, four, low, acc + i, rows, 2);
 		} else {
 			few_rows(f, unpack, w, j + i, four, low, spare, IG_GROUP, 4);
