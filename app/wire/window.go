@@ -61,9 +61,6 @@ func newApp() fyne.App {
 // error, and returns when it is closed: anew where a damaged library was set aside and the application can open.
 func (h *house) refuse(ctx context.Context, why error) (anew bool) {
 	h.close() // who mends it must not find it in use
-	defer func() {
-		recover() // the toolkit panics where the display cannot be reached; the caller tells the reason anyway
-	}()
 	a := newApp()
 	r := window.Refusal{InUse: errors.Is(why, storage.ErrInUse), Reason: reason(why), Folder: h.paths.Data}
 	if st, err := os.Stat(r.Folder); err == nil && st.IsDir() {
