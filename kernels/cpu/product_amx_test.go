@@ -6,7 +6,6 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"unsafe"
 )
 
 // tileRows is the number of rows from which the AMX level takes packed weights to tiles (LEAST_ROWS).
@@ -145,17 +144,8 @@ func TestTileResiduals(t *testing.T) {
 			}
 			for _, c := range []struct{ m, rows int }{{37, 33}, {64, 300}} {
 				p := newProduct(t, 5, typ, c.m, k, c.rows)
-				size := 2 * int(QuantizedRow(k))
-				q8 := guarded(t, c.rows*size)
-				run(t, AMX, 2, c.rows, &Quantize{X: unsafe.Pointer(&p.x[0]), Q8: unsafe.Pointer(&q8[0]), Stride: k, Cols: k, Times: 1, Residual: 1})
-				product := func(p *product, threads, row, rows int) []float32 {
-					mem, free := guard(t, 4*rows*c.m)
-					defer free()
-					run(t, AMX, threads, rows, &Matmul{W: unsafe.Pointer(&p.w[0]), X: unsafe.Pointer(&q8[row*size]), Dst: unsafe.Pointer(&mem[0]),
-						Type: typ, M: int32(c.m), K: k, DstStride: int64(c.m), Residual: 1, Repacked: p.repacked})
-					return slices.Clone(floatsOf(mem))
-				}
-				got := product(p, 1, 0, c.rows)
+				pairs := pairsOf(t, AMX, 2, p.x, k)
+				got := p.ofPairs(t, AMX, 1, pairs, 0, c.rows)
 				for at := 0; at < len(got); at += 1 + len(got)/4000 {
 					r, j := at/c.m, at%c.m
 					want, most := 0.0, 0.0
@@ -174,7 +164,7 @@ func TestTileResiduals(t *testing.T) {
 				}
 				repacked := p.repack(t, 1)
 				for threads := 1; threads <= 3; threads++ {
-					if i := sameBits(product(repacked, threads, 1, c.rows-1), got[c.m:]); i >= 0 {
+					if i := sameBits(repacked.ofPairs(t, AMX, threads, pairs, 1, c.rows-1), got[c.m:]); i >= 0 {
 						t.Fatalf("%v: %d threads, without the first row: value %d differs", typ, threads, i)
 					}
 				}

@@ -8,6 +8,23 @@ import (
 	"unsafe"
 )
 
+// pairsOf are the rows of k values of x, quantized to 16 bits.
+func pairsOf(t *testing.T, level Level, threads int, x []float32, k int) []byte {
+	rows := len(x) / k
+	q8 := guarded(t, rows*2*int(QuantizedRow(k)))
+	run(t, level, threads, rows, &Quantize{X: unsafe.Pointer(&x[0]), Q8: unsafe.Pointer(&q8[0]), Stride: int64(k), Cols: int32(k), Times: 1, Residual: 1})
+	return q8
+}
+
+// ofPairs is the product with rows row to row+rows-1 of what pairsOf returned.
+func (p *product) ofPairs(t *testing.T, level Level, threads int, pairs []byte, row, rows int) []float32 {
+	mem, free := guard(t, 4*rows*p.m)
+	defer free()
+	run(t, level, threads, rows, &Matmul{W: unsafe.Pointer(&p.w[0]), X: unsafe.Pointer(&pairs[row*2*int(QuantizedRow(p.k))]), Dst: unsafe.Pointer(&mem[0]),
+		Type: p.t, M: int32(p.m), K: int32(p.k), DstStride: int64(p.m), Residual: 1, Repacked: p.repacked})
+	return slices.Clone(floatsOf(mem))
+}
+
 // TestResidual holds products over activations of 16 bits to the exact product of the floats themselves: what two
 // rows of 8 bits leave over is 1/254 of what one leaves, and a row's bits depend neither on the others nor on the layout of the weights.
 func TestResidual(t *testing.T) {
@@ -36,20 +53,11 @@ func checkResidual(t *testing.T, level Level, typ Type, m, k, rows int) {
 		p.x[i] = 3 // the most that a chunk's sums can reach
 	}
 	repacked := p.repack(t, 1)
-	size := 2 * int(QuantizedRow(k))
-	q8 := guarded(t, rows*size)
-	run(t, level, 1, rows, &Quantize{X: unsafe.Pointer(&p.x[0]), Q8: unsafe.Pointer(&q8[0]), Stride: int64(k), Cols: int32(k), Times: 1, Residual: 1})
-	product := func(p *product, threads, row, rows int) []float32 {
-		mem, free := guard(t, 4*rows*m)
-		defer free()
-		run(t, level, threads, rows, &Matmul{W: unsafe.Pointer(&p.w[0]), X: unsafe.Pointer(&q8[row*size]), Dst: unsafe.Pointer(&mem[0]),
-			Type: typ, M: int32(m), K: int32(k), DstStride: int64(m), Residual: 1, Repacked: p.repacked})
-		return slices.Clone(floatsOf(mem))
-	}
-	got := product(p, 2, 0, rows)
+	pairs := pairsOf(t, level, 1, p.x, k)
+	got := p.ofPairs(t, level, 2, pairs, 0, rows)
 	for r := range rows {
 		for n := 1; n <= 2 && r+n <= rows; n++ {
-			few := product(repacked, 1, r, n)
+			few := repacked.ofPairs(t, level, 1, pairs, r, n)
 			if i := sameBits(few, got[r*m:(r+n)*m]); i >= 0 {
 				t.Fatalf("row %d, weight row %d: %v among %d, %v among %d", r+i/m, i%m, few[i], n, got[r*m+i], rows)
 			}
@@ -84,12 +92,7 @@ func TestQuantizePairs(t *testing.T) {
 		p.x[128+i] = float32(i) * 1e37
 	}
 	p.x[64] = 127 * 254
-	quantize := func(level Level, threads int) []byte {
-		q8 := guarded(t, rows*2*int(QuantizedRow(k)))
-		run(t, level, threads, rows, &Quantize{X: unsafe.Pointer(&p.x[0]), Q8: unsafe.Pointer(&q8[0]), Stride: k, Cols: k, Times: 1, Residual: 1})
-		return q8
-	}
-	first := quantize(Generic, 1)
+	first := pairsOf(t, Generic, 1, p.x, k)
 	for r := range rows {
 		size := int(QuantizedRow(k))
 		high, dHigh, highSums := quantized(first[2*r*size:], k)
@@ -118,7 +121,7 @@ func TestQuantizePairs(t *testing.T) {
 	}
 	for _, level := range Levels() {
 		for threads := 1; threads <= 3; threads++ {
-			if string(quantize(level, threads)) != string(first) {
+			if string(pairsOf(t, level, threads, p.x, k)) != string(first) {
 				t.Fatalf("%v on %d threads quantizes differently from the plain level", level, threads)
 			}
 		}
@@ -131,20 +134,14 @@ func TestResidualOfNonFinite(t *testing.T) {
 	p := newProduct(t, 8, Q4_K, m, k, rows)
 	p.x[1*k+70], p.x[6*k+255] = float32(math.NaN()), float32(math.Inf(-1))
 	for _, level := range Levels() {
-		size := 2 * int(QuantizedRow(k))
-		q8 := guarded(t, rows*size)
-		run(t, level, 1, rows, &Quantize{X: unsafe.Pointer(&p.x[0]), Q8: unsafe.Pointer(&q8[0]), Stride: k, Cols: k, Times: 1, Residual: 1})
+		pairs := pairsOf(t, level, 1, p.x, k)
 		for first, n := range []int{rows, 1, 2} { // the row of NaN is the first of one, and of two
-			mem, free := guard(t, 4*n*m)
-			run(t, level, 1, n, &Matmul{W: unsafe.Pointer(&p.w[0]), X: unsafe.Pointer(&q8[min(first, 1)*size]), Dst: unsafe.Pointer(&mem[0]),
-				Type: Q4_K, M: m, K: k, DstStride: m, Residual: 1})
-			for i, v := range floatsOf(mem) {
+			for i, v := range p.ofPairs(t, level, 1, pairs, min(first, 1), n) {
 				row := min(first, 1) + i/m
 				if finite := v-v == 0; finite == (row == 1 || row == 6) {
 					t.Fatalf("%v: value %d of row %d among %d is %v", level, i%m, row, n, v)
 				}
 			}
-			free()
 		}
 	}
 }
