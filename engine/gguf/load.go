@@ -72,7 +72,8 @@ var blocks = sync.Pool{New: func() any {
 	page := os.Getpagesize()
 	b := make([]byte, readPiece+3*page)
 	skip := -int(uintptr(unsafe.Pointer(unsafe.SliceData(b)))) & (page - 1)
-	return b[skip : skip+readPiece+2*page]
+	b = b[skip : skip+readPiece+2*page]
+	return &b
 }}
 
 // mapping is a whole file in memory, read-only for its users.
@@ -137,8 +138,9 @@ func (m *mapping) piece(dst []byte, at int64) error {
 	b := dst
 	if m.block > 1 {
 		to := (at + int64(len(dst)) + m.block - 1) / m.block * m.block
-		b = blocks.Get().([]byte)[:to-from]
-		defer blocks.Put(b[:cap(b)])
+		whole := blocks.Get().(*[]byte)
+		defer blocks.Put(whole)
+		b = (*whole)[:to-from]
 	}
 	n, err := m.file.ReadAt(b, from)
 	if err == io.EOF {

@@ -28,15 +28,7 @@ type picture struct{ *image.NRGBA }
 // whole is every place of any picture.
 var whole = image.Rect(0, 0, 1<<14, 1<<14)
 
-// share tells how much of a place has exactly a colour, 0 to 1.
-func (p picture) share(r image.Rectangle, c color.NRGBA) float64 {
-	r = r.Intersect(p.Rect)
-	if r.Empty() {
-		return 0
-	}
-	return float64(p.count(r, c)) / float64(r.Dx()*r.Dy())
-}
-
+// count tells how many pixels of a place have exactly a colour.
 func (p picture) count(r image.Rectangle, c color.NRGBA) int {
 	n := 0
 	p.each(r, func(_, _ int, have color.NRGBA) {
