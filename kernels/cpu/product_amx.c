@@ -46,7 +46,7 @@ enum { LEAST_ROWS = 32 };
 #define UNPACKED(NAME)                                                                                                       \
 	static __attribute__((noinline)) void unpack_group_##NAME(const ig_weights *w, int64_t j, int64_t at, int chunks,         \
 	                                                          int64_t next_j, int64_t next_at, weave *to) {                   \
-		unpack_group(form_##NAME, unpack_##NAME, w, j, at, chunks, next_j, next_at, to);                                        \
+		unpack_group(form_##NAME, scales_##NAME, unpack_##NAME, w, j, at, chunks, next_j, next_at, to);                         \
 	}
 UNPACKED(q4_0)
 UNPACKED(q4_1)

@@ -14,11 +14,12 @@
 //   bytes         LANES bytes, each in a word of its own
 //   spread        one word in all lanes; spread_f the same for a float
 //   lookup        each byte (0..15) replaced by that byte of the 16 bytes of the table it lies in
-//   dots          sum[g][r] += the products of 4n weights of each lane of panel g with 4n activations of row r
+//   dot           sum += the products of a word of weights in each lane with four activations at x, the i-th of n such that follow
+//                 each other; where products add up in fewer bits at first, they do so in `pair`
 //   plus_where    to each byte of q the byte of `more` is added where v has the bit that `bits` names
 //   larger        of two signed words
 //   prefetch      a line into the first-level cache, at this place of the code
-//   raise8        signed bytes as dots wants them, which is raised by OFFSET8
+//   raise8        signed bytes as dot wants them, which is raised by OFFSET8
 //   keep, kept_dots  where it defines KEEPS_PAIRS: its own order of four words in a panel, and dots from there
 //   widen, keep_wide, wide_dots  where it defines WIDENS: 16 activations with their residuals as 16-bit numbers, four words of
 //                 weights as eight of such, and dots of both
@@ -46,11 +47,23 @@ typedef struct scales {
 	F scale[16], min[16];
 } scales;
 
-// Where the unpacked values of a run (16 values of each lane, raised by the form's offset, in four words) go.
+// The scales of one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
+typedef void scales_fn(const uint8_t *w, const uint8_t *extra, int chunk, scales *s);
+
+// Four values of each lane, raised by the form's offset: word i of the block's, which has a word for every four.
+typedef V unpack_fn(const uint8_t *w, int i);
+
+// Where the unpacked values of a run (16 values of each lane) go.
 typedef void run_fn(void *to, const form f, int run, V a, V b, V c, V d);
 
-// Unpacks one block of each lane, which becomes the chunks from `chunk` on; blocks of 256 are always the whole.
-typedef void unpack_fn(const uint8_t *w, const uint8_t *extra, const form f, int chunk, scales *s, run_fn *put, void *to);
+// Unpacks one block of each lane, run by run.
+IG_INLINE void unpack_runs(const uint8_t *w, const uint8_t *extra, const form f, scales_fn *head, unpack_fn *unpack, int chunk, scales *s,
+                           run_fn *put, void *to) {
+	head(w, extra, chunk, s);
+	IG_UNROLL
+	for (int i = 0; i < f.values / 4; i += 4)
+		put(to, f, 2 * chunk + i / 4, unpack(w, i), unpack(w, i + 1), unpack(w, i + 2), unpack(w, i + 3));
+}
 
 enum { STEP = 256 /* values */ };
 
@@ -147,12 +160,30 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 // What part `part` of a group's rows prefetches while it unpacks a block: its share of the block that lies ahead.
 IG_INLINE const uint8_t *ahead_of(const form f, blocks b, int part) { return b.words + b.ahead + 4 * f.words * LANES * part; }
 
-// A run's part of the lines ahead: a burst for a whole block would keep other loads waiting.
-IG_INLINE void look_ahead(const uint8_t *next, const form f, int run) {
-	const int bytes = f.words * 4 * LANES * 16 / f.values;
+// Step `step` of `steps` prefetches its part of `bytes` bytes ahead: a burst for a whole block would keep other loads waiting.
+IG_INLINE void look_ahead(const uint8_t *next, int bytes, int step, int steps) {
 	IG_UNROLL
-	for (int line = (run * bytes + 63) / 64; line < ((run + 1) * bytes + 63) / 64; line++)
+	for (int line = (step * bytes / steps + 63) / 64; line < ((step + 1) * bytes / steps + 63) / 64; line++)
 		prefetch(next + 64 * line);
+}
+
+// The same for a run of one part's values.
+IG_INLINE void look_ahead_run(const uint8_t *next, const form f, int run) {
+	const int runs = f.values / 16;
+	look_ahead(next, f.words * 4 * LANES, run % runs, runs);
+}
+
+// sum[g][r] += the products of 4n weights of each lane of panel g with 4n activations of row r.
+IG_INLINE void dots(V *sum, const V *q, int gap, const int n, const int bits, const uint8_t *const *x, int64_t at, const int rows,
+                    const int panels) {
+	V pair[PANELS * BLOCK];
+	IG_UNROLL
+	for (int t = 0; t < n; t++)
+		IG_UNROLL
+		for (int r = 0; r < rows; r++)
+			IG_UNROLL
+			for (int g = 0; g < panels; g++)
+				dot(&sum[g * rows + r], &pair[g * rows + r], q[g * gap + t], x[r] + at + 4 * t, bits, t, n);
 }
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 8, PANELS = 1, BLOCK = 4 /* activation rows at once */, PLAIN_BLOCK = 2, OFFSET8 = 0 };
+enum { LANES = 8, PANELS = 1, BLOCK = 4 /* activation rows at once */, REGISTERS = 16, PLAIN_BLOCK = 2, OFFSET8 = 0 };
 
 typedef uint32_t V __attribute__((vector_size(32)));
 typedef float F __attribute__((vector_size(32)));
@@ -58,31 +58,18 @@ IG_INLINE V raise8(V v) { return v; }
 // maddubs multiplies unsigned by signed bytes and adds pairs in 16 bits: values of b bits give at most
 // 254 * (2^b - 1), so several fit before they are widened. Signed 8-bit weights lend their sign to the activation
 // (|w| <= 128, |x| <= 127: a pair fits).
-IG_INLINE void dots(V *sum, const V *q, int gap, const int n, const int bits, const uint8_t *const *x, int64_t at,
-                    const int rows, const int panels) {
+IG_INLINE void dot(V *sum, V *pair, V q, const uint8_t *x, const int bits, const int i, const int n) {
 	const int most = bits == 8 ? 1 : bits == 6 ? 2 : bits == 5 ? 4 : 8, fit = most < n ? most : n;
-	const __m256i one = _mm256_set1_epi16(1);
-	(void)gap, (void)panels;
-	IG_UNROLL
-	for (int t = 0; t < n; t += fit) {
-		__m256i pair[BLOCK];
-		IG_UNROLL
-		for (int u = t; u < t + fit; u++) {
-			__m256i w = (__m256i)q[u], size = bits == 8 ? _mm256_abs_epi8(w) : w;
-			IG_UNROLL
-			for (int r = 0; r < rows; r++) {
-				__m256i v = (__m256i)spread(x[r] + at + 4 * u);
-				__m256i m = _mm256_maddubs_epi16(size, bits == 8 ? _mm256_sign_epi8(v, w) : v);
-				pair[r] = u == t ? m : _mm256_add_epi16(pair[r], m);
-				__asm__("" : "+x"(pair[r])); // here and below: gcc would add up in a tree, whose leaves don't fit the registers
-			}
-		}
-		IG_UNROLL
-		for (int r = 0; r < rows; r++) {
-			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16(pair[r], one));
-			__asm__("" : "+x"(sum[r]));
-		}
-	}
+	const __m256i w = (__m256i)q, v = (__m256i)spread(x);
+	V m = (V)_mm256_maddubs_epi16(bits == 8 ? _mm256_abs_epi8(w) : w, bits == 8 ? _mm256_sign_epi8(v, w) : v);
+	if (i % fit == 0)
+		*pair = m;
+	else
+		__asm__("vpaddw %2, %1, %0" : "=x"(*pair) : "x"(*pair), "x"(m));
+	if (i % fit != fit - 1)
+		return;
+	m = (V)_mm256_madd_epi16((__m256i)*pair, _mm256_set1_epi16(1));
+	__asm__("vpaddd %2, %1, %0" : "=x"(*sum) : "x"(*sum), "x"(m));
 }
 
 // ---- products of 16-bit numbers, which one multiply takes whole ----
@@ -119,7 +106,7 @@ IG_INLINE void wide_dots(V *sum, const V *q, const int n, const uint8_t *const *
 		IG_UNROLL
 		for (int r = 0; r < rows; r++) {
 			sum[r] = (V)_mm256_add_epi32((__m256i)sum[r], _mm256_madd_epi16((__m256i)q[t], (__m256i)spread(x[r] + at + 4 * t)));
-			__asm__("" : "+x"(sum[r])); // see dots
+			__asm__("" : "+x"(sum[r])); // see dot
 		}
 }
 

@@ -2,7 +2,7 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 16, PANELS = 2, BLOCK = 6 /* activation rows at once */, PLAIN_BLOCK = 4, OFFSET8 = 128 };
+enum { LANES = 16, PANELS = 2, BLOCK = 6 /* activation rows at once */, REGISTERS = 32, PLAIN_BLOCK = 4, OFFSET8 = 128 };
 
 typedef uint32_t V __attribute__((vector_size(64)));
 typedef float F __attribute__((vector_size(64)));
@@ -50,18 +50,9 @@ IG_INLINE void prefetch(const uint8_t *p) { __asm__ volatile("prefetcht0 %0" : :
 // VNNI multiplies unsigned by signed bytes, so signed weights are raised by OFFSET8.
 IG_INLINE V raise8(V v) { return v ^ 0x80808080u; }
 
-IG_INLINE void dots(V *sum, const V *q, int gap, const int n, int bits, const uint8_t *const *x, int64_t at, const int rows,
-                    const int panels) {
-	(void)bits;
-	IG_UNROLL
-	for (int t = 0; t < n; t++)
-		IG_UNROLL
-		for (int r = 0; r < rows; r++) {
-			__m512i v = (__m512i)spread(x[r] + at + 4 * t);
-			IG_UNROLL
-			for (int g = 0; g < panels; g++)
-				sum[g * rows + r] = (V)_mm512_dpbusd_epi32((__m512i)sum[g * rows + r], (__m512i)q[g * gap + t], v);
-		}
+IG_INLINE void dot(V *sum, V *pair, V q, const uint8_t *x, int bits, int i, int n) {
+	(void)pair, (void)bits, (void)i, (void)n;
+	*sum = (V)_mm512_dpbusd_epi32((__m512i)*sum, (__m512i)q, (__m512i)spread(x));
 }
 
 // ---- plain weights: a vector runs along a row ----

@@ -2,7 +2,7 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 4, PANELS = 2, BLOCK = 4 /* activation rows at once */, PLAIN_BLOCK = 4, OFFSET8 = 0 };
+enum { LANES = 4, PANELS = 2, BLOCK = 4 /* activation rows at once */, REGISTERS = 32, PLAIN_BLOCK = 4, OFFSET8 = 0 };
 
 typedef uint32_t V __attribute__((vector_size(16)));
 typedef float F __attribute__((vector_size(16)));
@@ -61,21 +61,11 @@ IG_INLINE V sdot3(V sum, V q, V x) { SDOT(3); return sum; }
 #undef SDOT
 
 // One load of activations serves four words of weights.
-IG_INLINE void dots(V *sum, const V *q, int gap, const int n, int bits, const uint8_t *const *x, int64_t at, const int rows,
-                    const int panels) {
-	(void)bits;
-	IG_UNROLL
-	for (int t = 0; t < n; t += 4)
-		IG_UNROLL
-		for (int r = 0; r < rows; r++) {
-			V v = load(x[r] + at + 4 * t);
-			IG_UNROLL
-			for (int g = 0; g < panels; g++) {
-				const V *w = q + g * gap + t;
-				V *to = sum + g * rows + r;
-				*to = sdot3(sdot2(sdot1(sdot0(*to, w[0], v), w[1], v), w[2], v), w[3], v);
-			}
-		}
+IG_INLINE void dot(V *sum, V *pair, V q, const uint8_t *x, int bits, const int i, int n) {
+	const int lane = i % 4;
+	V four = load(x - 4 * lane);
+	(void)pair, (void)bits, (void)n;
+	*sum = lane == 0 ? sdot0(*sum, q, four) : lane == 1 ? sdot1(*sum, q, four) : lane == 2 ? sdot2(*sum, q, four) : sdot3(*sum, q, four);
 }
 
 // ---- plain weights: a vector runs along a row ----

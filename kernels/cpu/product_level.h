@@ -25,7 +25,7 @@ PRODUCTS(offset6_by16, .bits = 6, .offset = 1, .by16 = 1)
 PRODUCTS(mins6_by16, .bits = 6, .mins = 1, .by16 = 1)
 
 #define PACKED(NAME, PRODUCTS) \
-	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, unpack_##NAME, products_##PRODUCTS, w, j, rows, x, n, residual, acc); }
+	static void rows_##NAME(ARGS) { packed_rows(form_##NAME, scales_##NAME, unpack_##NAME, products_##PRODUCTS, w, j, rows, x, n, residual, acc); }
 PLAIN(f32, 4)
 PLAIN(f16, 2)
 PLAIN(bf16, 2)

@@ -29,7 +29,7 @@ IG_INLINE void keep(V *q, V a, V b, V c, V d) { q[0] = a, q[1] = b, q[2] = c, q[
 IG_INLINE void run_store(void *to, const form f, int run, V a, V b, V c, V d) {
 	many *m = to;
 	keep(m->q + 4 * run, a, b, c, d);
-	look_ahead(m->next, f, f.values == STEP ? run : run & 1);
+	look_ahead_run(m->next, f, run);
 }
 
 // Takes `chunks` chunks of `panels` panels, the first of which is chunk `at` of the row, to `rows` activations, whose
@@ -98,9 +98,8 @@ IG_INLINE void panel_dots(const form f, const panel *p, int panels, int chunks, 
 }
 
 // `groups` groups of rows from j on, PANELS panels at a time.
-IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j, int groups, const uint8_t *const *x,
-                         int64_t low, int n, float *acc) {
-	enum { PARTS = IG_GROUP / LANES };
+IG_INLINE void many_rows(const form f, scales_fn *head, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j,
+                         int groups, const uint8_t *const *x, int64_t low, int n, float *acc) {
 	const int step = f.values / 32, width = groups * IG_GROUP;
 	panel p;
 	side sides[IG_TILE];
@@ -125,9 +124,9 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, co
 					many m = {p.q[g], ahead_of(f, b, i)};
 					const uint8_t *words = b.words + 4 * LANES * i, *extra = b.extra + f.extra * LANES * i;
 					if (WIDE && low)
-						unpack(words, extra, f, c, &p.s[g], run_store_wide, &m);
+						unpack_runs(words, extra, f, head, unpack, c, &p.s[g], run_store_wide, &m);
 					else
-						unpack(words, extra, f, c, &p.s[g], run_store, &m);
+						unpack_runs(words, extra, f, head, unpack, c, &p.s[g], run_store, &m);
 					b.words += f.words * 4 * IG_GROUP;
 					b.extra += f.extra * IG_GROUP;
 				}
@@ -139,13 +138,13 @@ IG_INLINE void many_rows(const form f, unpack_fn *unpack, panel_fn *products, co
 }
 
 // A row kernel (product.h), for any type.
-IG_INLINE void packed_rows(const form f, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j, int rows, const void *const *x,
-                           int n, int residual, float *acc) {
+IG_INLINE void packed_rows(const form f, scales_fn *head, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j,
+                           int rows, const void *const *x, int n, int residual, float *acc) {
 	const uint8_t *const *q = (const uint8_t *const *)x;
 	const int64_t low = residual ? ig_q8_row(w->k) : 0;
 	const int vectors = n << residual; // rows of activations
 	if (vectors > FEW) {
-		many_rows(f, unpack, products, w, j, rows / IG_GROUP, q, low, n, acc);
+		many_rows(f, head, unpack, products, w, j, rows / IG_GROUP, q, low, n, acc);
 		return;
 	}
 	// Three rows are taken as four, the last of them twice.
@@ -155,16 +154,22 @@ IG_INLINE void packed_rows(const form f, unpack_fn *unpack, panel_fn *products, 
 		four[r] = q[from >> residual] + (from & residual ? low : 0);
 	}
 	float spare[FEW * IG_GROUP];
-	for (int i = 0; i < rows; i += IG_GROUP)
-		if (vectors == 1) {
-			few_rows(f, unpack, w, j + i, four, low, acc + i, rows, 1);
-		} else if (vectors == 2) {
-			few_rows(f, unpack, w, j + i, four, low, acc + i, rows, 2);
-		} else {
-			few_rows(f, unpack, w, j + i, four, low, spare, IG_GROUP, 4);
-			for (int r = 0; r < n; r++)
-				memcpy(acc + r * rows + i, spare + r * IG_GROUP, sizeof(float) * IG_GROUP);
-		}
+#define TAKE(TO, WIDTH, N, RESIDUAL) few_rows(f, head, unpack, w, j + i, four, TO, WIDTH, N, RESIDUAL)
+	for (int i = 0; i < rows; i += IG_GROUP) {
+		if (vectors == 1)
+			TAKE(acc + i, rows, 1, 0);
+		else if (vectors == 2 && residual)
+			TAKE(acc + i, rows, 2, 1);
+		else if (vectors == 2)
+			TAKE(acc + i, rows, 2, 0);
+		else if (residual)
+			TAKE(spare, IG_GROUP, 4, 1);
+		else
+			TAKE(spare, IG_GROUP, 4, 0);
+		for (int r = 0; vectors > 2 && r < n; r++)
+			memcpy(acc + r * rows + i, spare + r * IG_GROUP, sizeof(float) * IG_GROUP);
+	}
+#undef TAKE
 }
 
 #endif

@@ -105,14 +105,14 @@ IG_INLINE void run_weave(void *to, const form f, int run, V a, V b, V c, V d) {
 	weave *w = to;
 	const int i = f.by16 ? run : run / 2;
 	F scale = w->s->scale[i], add = f.mins ? -w->s->min[i] : scale * flat((float)-f.offset);
-	look_ahead(w->next, f, f.values == STEP ? run : run & 1);
+	look_ahead_run(w->next, f, run);
 	weave_run(w, run, a, b, c, d, scale, add);
 }
 
 // A group and `chunks` chunks of it from chunk `at` on; next_j and next_at: what is unpacked next.
 typedef void unpack_group_fn(const ig_weights *w, int64_t j, int64_t at, int chunks, int64_t next_j, int64_t next_at, weave *to);
 
-IG_INLINE void unpack_group(const form f, unpack_fn *unpack, const ig_weights *w, int64_t j, int64_t at, int chunks,
+IG_INLINE void unpack_group(const form f, scales_fn *head, unpack_fn *unpack, const ig_weights *w, int64_t j, int64_t at, int chunks,
                             int64_t next_j, int64_t next_at, weave *to) {
 	const int step = f.values / 32;
 	room tmp;
@@ -127,7 +127,7 @@ IG_INLINE void unpack_group(const form f, unpack_fn *unpack, const ig_weights *w
 			prefetch(to->next + n * f.words * 4 * IG_GROUP + i);
 	}
 	for (int c = 0; c < chunks; c += step) {
-		unpack(b.words, b.extra, f, c, &s, run_weave, to);
+		unpack_runs(b.words, b.extra, f, head, unpack, c, &s, run_weave, to);
 		b.words += f.words * 4 * IG_GROUP;
 		b.extra += f.extra * IG_GROUP;
 		to->next += w->repacked ? f.words * 4 * IG_GROUP : 0;

@@ -23,7 +23,7 @@ IG_INLINE void widen_rows(widened *to, const uint8_t *const *x, int64_t low, int
 IG_INLINE void run_store_wide(void *to, const form f, int run, V a, V b, V c, V d) {
 	many *m = to;
 	keep_wide(m->q + 8 * run, a, b, c, d, f.bits);
-	look_ahead(m->next, f, f.values == STEP ? run : run & 1);
+	look_ahead_run(m->next, f, run);
 }
 
 // Takes `chunks` chunks of a wide panel to the same chunks of `rows` activations.
