@@ -168,12 +168,19 @@ func start(t *testing.T, sc *screen, h home) *app {
 		close(a.ended)
 	}()
 	t.Cleanup(func() {
+		if t.Failed() {
+			sc.save(t, strings.ReplaceAll(t.Name(), "/", "-")+"-failed")
+			a.cmd.Process.Signal(syscall.SIGQUIT) // the program writes where it stands
+			select {
+			case <-a.ended:
+			case <-time.After(5 * time.Second):
+			}
+		}
 		if a.running() {
 			a.cmd.Process.Kill()
 			<-a.ended
 		}
 		if t.Failed() {
-			sc.save(t, strings.ReplaceAll(t.Name(), "/", "-")+"-failed")
 			said, _ := os.ReadFile(a.log.Name())
 			t.Logf("the program wrote:\n%s", said)
 		}
