@@ -24,5 +24,5 @@ run() {
 	echo "ingot: the kernels of arm64 on $1" >&2
 	qemu-aarch64 -L /usr/aarch64-linux-gnu -cpu "$1" "$tests" -test.short -test.run "$2" -test.skip 'Imports|Team|Limits' -test.timeout 10m
 }
-run cortex-a76 "${1:-TestMatmul|TestResidual}"
+run cortex-a76 "${1:-TestMatmul|TestResidual|TestEveryNumberOfRows}"
 run max "${1:-Test}"

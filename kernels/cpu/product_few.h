@@ -4,21 +4,19 @@
 
 #include "product_form.h"
 
-enum { FEW = 4, PARTS = IG_GROUP / LANES };
+enum { PARTS = IG_GROUP / LANES };
 
-// One block of `parts` parts of a group's rows from part `part` on, the first of whose chunks is chunk `at` of x, for n rows: with
-// residuals they go in pairs, with one result and, second, one side. All parts are multiplied by an activation once it is loaded.
-IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, blocks b, int part, const side *x, const uint8_t *const *q,
-                         const int residual, int at, F (*result)[FEW], const int n, const int parts) {
-	const int runs = f.by16 ? 2 : 1, words = 8 / runs, share = f.words * 4 * LANES * parts; // of a chunk; bytes of the block
-	const uint8_t *next = ahead_of(f, b, part);
+// One block of a group's rows, the first of whose chunks is chunk `at` of x, for n rows of activations: with residuals they go in
+// pairs, with one result and, second, one side. All parts of the group are multiplied by an activation once it is loaded.
+IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, blocks b, const side *x, const uint8_t *const *q,
+                         const int residual, int at, F (*result)[FEW], const int n) {
+	const int runs = f.by16 ? 2 : 1, words = 8 / runs; // of a chunk
+	const uint8_t *next = b.words + b.ahead;
 	scales s[PARTS];
 	__asm__("" : "+r"(next));
-	if (f.extra && part == 0)
+	if (f.extra)
 		prefetch(b.extra + b.ahead);
-	b.words += 4 * LANES * part;
-	b.extra += f.extra * LANES * part;
-	for (int z = 0; z < parts; z++)
+	for (int z = 0; z < PARTS; z++)
 		head(b.words + 4 * LANES * z, b.extra + f.extra * LANES * z, 0, &s[z]);
 	IG_UNROLL
 	for (int c = 0; c < f.values / 32; c++) {
@@ -27,7 +25,7 @@ IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, block
 		IG_UNROLL
 		for (int half = 0; half < runs; half++) {
 			IG_UNROLL
-			for (int z = 0; z < parts; z++)
+			for (int z = 0; z < PARTS; z++)
 				IG_UNROLL
 				for (int r = 0; r < n; r++)
 					sum[half][z][r] = start_of(f, &x[r], runs * (at + c) + half);
@@ -36,27 +34,24 @@ IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, block
 				const int i = 8 * c + words * half + t;
 				V v[PARTS];
 				IG_UNROLL
-				for (int z = 0; z < parts; z++)
+				for (int z = 0; z < PARTS; z++)
 					v[z] = unpack(b.words + 4 * LANES * z, i);
 				IG_UNROLL
 				for (int r = 0; r < n; r++)
 					IG_UNROLL
-					for (int z = 0; z < parts; z++)
+					for (int z = 0; z < PARTS; z++)
 						dot(&sum[half][z][r], &pair[z][r], v[z], q[r] + 4 * i, f.bits, t, words);
-				look_ahead(next, share, i, f.values / 4);
+				look_ahead(next, f.words * 4 * IG_GROUP, i, f.values / 4);
 			}
 		}
-		int rows = n;
-		if (n > 2 && REGISTERS == 16)
-			__asm__("" : "+r"(rows)); // a loop of so many turns stays one, and leaves the registers to the sums
 		IG_UNROLL
-		for (int z = 0; z < parts; z++) {
-			F *to = result[part + z];
+		for (int z = 0; z < PARTS; z++) {
+			F *to = result[z];
 			if (!residual)
-				for (int r = 0; r < rows; r++)
+				for (int r = 0; r < n; r++)
 					to[r] = finish(f, &s[z], c, sum[0][z][r], f.by16 ? sum[1][z][r] : all(0), &x[r], at + c, to[r]);
 			else
-				for (int r = 0; r + 1 < rows; r += 2)
+				for (int r = 0; r < n; r += 2)
 					to[r / 2] = finish(f, &s[z], c, raised(sum[0][z][r]) + sum[0][z][r + 1],
 					                   f.by16 ? raised(sum[1][z][r]) + sum[1][z][r + 1] : all(0), &x[r + 1], at + c, to[r / 2]);
 		}
@@ -66,7 +61,7 @@ IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, block
 // The group of rows from j on; acc holds `width` floats a result.
 IG_INLINE void few_rows(const form f, scales_fn *head, unpack_fn *unpack, const ig_weights *w, int64_t j, const uint8_t *const *x,
                         float *acc, int width, const int n, const int residual) {
-	const int step = f.values / 32, parts = n > 2 ? 1 : PARTS; // at once
+	const int step = f.values / 32;
 	const int64_t low = residual ? ig_q8_row(w->k) : 0;
 	F result[PARTS][FEW];
 	side sides[FEW];
@@ -87,8 +82,7 @@ IG_INLINE void few_rows(const form f, scales_fn *head, unpack_fn *unpack, const 
 			const uint8_t *q[FEW];
 			for (int r = 0; r < n; r++)
 				q[r] = x[r] + 32 * (at + c);
-			for (int i = 0; i < PARTS; i += parts)
-				few_block(f, head, unpack, b, i, sides, q, residual, c, result, n, parts);
+			few_block(f, head, unpack, b, sides, q, residual, c, result, n);
 			b.words += f.words * 4 * IG_GROUP;
 			b.extra += f.extra * IG_GROUP;
 		}

@@ -1,5 +1,5 @@
 // The products of packed weights at the vector levels. LANES weight rows are worked on at once, one row a lane. With
-// few activation rows the weights are multiplied while they are unpacked (product_few.h); with more, 256 unpacked values of
+// few activation rows weights are multiplied while they are unpacked (product_few.h); with more, 256 unpacked values of
 // each lane are kept in a panel, and the panel is taken to all activations (product_panel.h). Since a lane adds up its row
 // alone, chunk by chunk, its bits depend neither on its neighbours nor on that choice. Activations of 16 bits are two rows
 // of bytes, whose integer sums become one before they are scaled.
@@ -8,6 +8,10 @@
 // group at a time before it works on them.
 //
 // A level gives the words in its product_lanes_LEVEL.h:
+//   PANELS, BLOCK  panels that are multiplied together, and activation rows to which they are
+//   FEW, PASSES   activation rows that are multiplied together while weights are unpacked, and how often a group is unpacked for
+//                 further ones before a panel pays
+//   PLAIN_BLOCK   activation rows that plain weights are multiplied with at once
 //   V, F          LANES 32-bit words, LANES floats
 //   load          LANES words
 //   halves        LANES F16 numbers as floats
@@ -142,11 +146,15 @@ IG_INLINE V start_of(const form f, const side *s, int i) { return f.offset ? spr
 // IG_RESIDUAL times v.
 IG_INLINE V raised(V v) { return (v << 8) - (v << 1); }
 
+// A chunk's sums by the weights' scales: of the whole chunk c, or of its first half, to which the second is added.
+IG_INLINE F scaled(const form f, const scales *s, int c, int half, V dot, F first) {
+	if (half)
+		return muladd(to_float(dot), s->scale[2 * c + 1], first);
+	return to_float(dot) * s->scale[f.by16 ? 2 * c : c];
+}
+
 // Adds chunk c of the scales, chunk `at` of the activations, to a result.
-IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const side *x, int at, F result) {
-	F part = to_float(dot0) * s->scale[f.by16 ? 2 * c : c];
-	if (f.by16)
-		part = muladd(to_float(dot1), s->scale[2 * c + 1], part);
+IG_INLINE F add_chunk(const form f, const scales *s, int c, F part, const side *x, int at, F result) {
 	result = muladd(part, spread_f(&x->d[at]), result);
 	if (f.mins && f.by16) {
 		result = mulsub(s->min[2 * c], spread_f(&x->fold[2 * at]), result);
@@ -155,6 +163,13 @@ IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const s
 		result = mulsub(s->min[c], spread_f(&x->fold[at]), result);
 	}
 	return result;
+}
+
+IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const side *x, int at, F result) {
+	F part = scaled(f, s, c, 0, dot0, (F)all(0));
+	if (f.by16)
+		part = scaled(f, s, c, 1, dot1, part);
+	return add_chunk(f, s, c, part, x, at, result);
 }
 
 // What part `part` of a group's rows prefetches while it unpacks a block: its share of the block that lies ahead.

@@ -2,7 +2,7 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 8, PANELS = 1, BLOCK = 4 /* activation rows at once */, REGISTERS = 16, PLAIN_BLOCK = 2, OFFSET8 = 0 };
+enum { LANES = 8, PANELS = 1, BLOCK = 4, FEW = 2, PASSES = 2, PLAIN_BLOCK = 2, OFFSET8 = 0 };
 
 typedef uint32_t V __attribute__((vector_size(32)));
 typedef float F __attribute__((vector_size(32)));

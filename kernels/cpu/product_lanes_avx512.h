@@ -2,7 +2,7 @@
 #ifndef INGOT_PRODUCT_LANES_H
 #define INGOT_PRODUCT_LANES_H
 
-enum { LANES = 16, PANELS = 2, BLOCK = 6 /* activation rows at once */, REGISTERS = 32, PLAIN_BLOCK = 4, OFFSET8 = 128 };
+enum { LANES = 16, PANELS = 2, BLOCK = 6, FEW = 8, PASSES = 4, PLAIN_BLOCK = 4, OFFSET8 = 128 };
 
 typedef uint32_t V __attribute__((vector_size(64)));
 typedef float F __attribute__((vector_size(64)));

@@ -41,26 +41,29 @@ IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, c
 		for (int r = 0; r < rows; r++)
 			result[g * rows + r] = *(const F *)(acc + r * width + g * LANES);
 	for (int c = 0; c < chunks; c++) {
-		V dot[2][PANELS * BLOCK];
-		for (int half = 0; half < (f.by16 ? 2 : 1); half++) {
+		F first[PANELS * BLOCK];
+		for (int half = 0; half <= f.by16; half++) {
+			V dot[PANELS * BLOCK];
 			const V *q = p->q[0] + 8 * c + 4 * half;
 			const int64_t from = 32 * (at + c) + 16 * half;
 			for (int g = 0; g < panels; g++)
 				for (int r = 0; r < rows; r++)
-					dot[half][g * rows + r] = low ? all(0) : start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
-			kept_dots(dot[half], q, KEPT, f.by16 ? 4 : 8, f.bits, x, from, rows, panels);
-			if (!low)
-				continue;
-			for (int g = 0; g < panels; g++)
-				for (int r = 0; r < rows; r++)
-					dot[half][g * rows + r] = raised(dot[half][g * rows + r]) + start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
-			kept_dots(dot[half], q, KEPT, f.by16 ? 4 : 8, f.bits, x, from + low, rows, panels);
-		}
-		for (int g = 0; g < panels; g++)
-			for (int r = 0; r < rows; r++) {
-				int i = g * rows + r;
-				result[i] = finish(f, &p->s[g], c, dot[0][i], f.by16 ? dot[1][i] : all(0), &sides[r], c, result[i]);
+					dot[g * rows + r] = low ? all(0) : start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+			kept_dots(dot, q, KEPT, f.by16 ? 4 : 8, f.bits, x, from, rows, panels);
+			if (low) {
+				for (int g = 0; g < panels; g++)
+					for (int r = 0; r < rows; r++)
+						dot[g * rows + r] = raised(dot[g * rows + r]) + start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+				kept_dots(dot, q, KEPT, f.by16 ? 4 : 8, f.bits, x, from + low, rows, panels);
 			}
+			for (int g = 0; g < panels; g++)
+				for (int r = 0; r < rows; r++) {
+					int i = g * rows + r;
+					first[i] = scaled(f, &p->s[g], c, half, dot[i], first[i]);
+					if (half == f.by16)
+						result[i] = add_chunk(f, &p->s[g], c, first[i], &sides[r], c, result[i]);
+				}
+		}
 	}
 	for (int g = 0; g < panels; g++)
 		for (int r = 0; r < rows; r++)
@@ -143,33 +146,35 @@ IG_INLINE void packed_rows(const form f, scales_fn *head, unpack_fn *unpack, pan
 	const uint8_t *const *q = (const uint8_t *const *)x;
 	const int64_t low = residual ? ig_q8_row(w->k) : 0;
 	const int vectors = n << residual; // rows of activations
-	if (vectors > FEW) {
+	if (vectors > (w->repacked ? PASSES : 1) * FEW) { // a pass over what is not repacked would repack it again
 		many_rows(f, head, unpack, products, w, j, rows / IG_GROUP, q, low, n, acc);
 		return;
 	}
-	// Three rows are taken as four, the last of them twice.
-	const uint8_t *four[FEW];
-	for (int r = 0; r < FEW; r++) {
-		int from = r < vectors ? r : vectors - 1;
-		four[r] = q[from >> residual] + (from & residual ? low : 0);
-	}
+	const uint8_t *each[PASSES * FEW]; // 1, 2, 4 or 8 are taken at once, the last of them repeatedly where there are fewer
+	for (int r = 0; r < vectors; r++)
+		each[r] = q[r >> residual] + (r & residual ? low : 0);
+	for (int r = vectors; r % FEW; r++)
+		each[r] = each[vectors - 1];
 	float spare[FEW * IG_GROUP];
-#define TAKE(TO, WIDTH, N, RESIDUAL) few_rows(f, head, unpack, w, j + i, four, TO, WIDTH, N, RESIDUAL)
-	for (int i = 0; i < rows; i += IG_GROUP) {
-		if (vectors == 1)
-			TAKE(acc + i, rows, 1, 0);
-		else if (vectors == 2 && residual)
-			TAKE(acc + i, rows, 2, 1);
-		else if (vectors == 2)
-			TAKE(acc + i, rows, 2, 0);
-		else if (residual)
-			TAKE(spare, IG_GROUP, 4, 1);
-		else
-			TAKE(spare, IG_GROUP, 4, 0);
-		for (int r = 0; vectors > 2 && r < n; r++)
-			memcpy(acc + r * rows + i, spare + r * IG_GROUP, sizeof(float) * IG_GROUP);
-	}
+#define FEW_ROWS(N, RESIDUAL) few_rows(f, head, unpack, w, j + i, each + r, left > 2 ? spare : to, left > 2 ? IG_GROUP : rows, N, RESIDUAL)
+#define TAKE(N) (residual ? FEW_ROWS(N, 1) : FEW_ROWS(N, 0))
+	for (int i = 0; i < rows; i += IG_GROUP)
+		for (int r = 0; r < vectors; r += FEW) { // all passes but the first find the group in a cache
+			const int left = vectors - r < FEW ? vectors - r : FEW;
+			float *to = acc + (r >> residual) * rows + i;
+			if (FEW > 4 && left > 4)
+				TAKE(8);
+			else if (FEW > 2 && left > 2)
+				TAKE(4);
+			else if (left == 2)
+				TAKE(2);
+			else
+				FEW_ROWS(1, 0);
+			for (int k = 0; left > 2 && k < left >> residual; k++)
+				memcpy(to + k * rows, spare + k * IG_GROUP, sizeof(float) * IG_GROUP);
+		}
 #undef TAKE
+#undef FEW_ROWS
 }
 
 #endif

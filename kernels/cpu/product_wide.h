@@ -33,14 +33,18 @@ IG_INLINE void wide_dot(const panel *p, const form f, int chunks, const uint8_t 
 	for (int r = 0; r < rows; r++)
 		result[r] = *(const F *)(acc + r * width);
 	for (int c = 0; c < chunks; c++) {
-		V dot[2][BLOCK];
-		for (int half = 0; half < (f.by16 ? 2 : 1); half++) {
+		F first[BLOCK];
+		for (int half = 0; half <= f.by16; half++) {
+			V dot[BLOCK];
 			for (int r = 0; r < rows; r++)
-				dot[half][r] = start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
-			wide_dots(dot[half], p->q[0] + 16 * c + 8 * half, f.by16 ? 8 : 16, x, 64 * c + 32 * half, rows);
+				dot[r] = start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+			wide_dots(dot, p->q[0] + 16 * c + 8 * half, f.by16 ? 8 : 16, x, 64 * c + 32 * half, rows);
+			for (int r = 0; r < rows; r++) {
+				first[r] = scaled(f, &p->s[0], c, half, dot[r], first[r]);
+				if (half == f.by16)
+					result[r] = add_chunk(f, &p->s[0], c, first[r], &sides[r], c, result[r]);
+			}
 		}
-		for (int r = 0; r < rows; r++)
-			result[r] = finish(f, &p->s[0], c, dot[0][r], f.by16 ? dot[1][r] : all(0), &sides[r], c, result[r]);
 	}
 	for (int r = 0; r < rows; r++)
 		*(F *)(acc + r * width) = result[r];

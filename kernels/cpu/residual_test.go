@@ -80,6 +80,40 @@ func checkResidual(t *testing.T, level Level, typ Type, m, k, rows int) {
 	}
 }
 
+// TestEveryNumberOfRows compares the products of 1, 2, 3 rows and so on, some of which are multiplied while weights are unpacked and some
+// from panels, with those of the same rows among many: no bit may differ.
+func TestEveryNumberOfRows(t *testing.T) {
+	const m, k, most = 35, 512, 37
+	for _, typ := range productTypes {
+		if values, _ := typ.Block(); values == 1 {
+			continue
+		}
+		for _, level := range Levels() {
+			if level == AMX {
+				continue
+			}
+			t.Run(fmt.Sprint(typ, "/", level), func(t *testing.T) {
+				p := newProduct(t, 3, typ, m, k, most)
+				repacked, pairs := p.repack(t, 1), pairsOf(t, level, 1, p.x, k)
+				all := p.matmul(t, level, 1, 0, most, false, false)
+				fine := p.ofPairs(t, level, 1, pairs, 0, most)
+				for n := 1; n < most; n++ {
+					w := p
+					if n%5 != 0 {
+						w = repacked
+					}
+					if i := sameBits(w.matmul(t, level, 1, most-n, n, false, false), all[(most-n)*m:]); i >= 0 {
+						t.Errorf("%d rows have another value %d than among %d", n, i, most)
+					}
+					if i := sameBits(w.ofPairs(t, level, 1, pairs, most-n, n), fine[(most-n)*m:]); i >= 0 {
+						t.Errorf("%d rows of 16 bits have another value %d than among %d", n, i, most)
+					}
+				}
+			})
+		}
+	}
+}
+
 // TestQuantizePairs: with a residual a value is 254*high + low times the low row's scale, the nearest of those numbers; highs have 254
 // times that scale; bytes stay within 127; and all levels and threads leave the same bits.
 func TestQuantizePairs(t *testing.T) {
