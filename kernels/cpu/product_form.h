@@ -165,6 +165,7 @@ IG_INLINE F add_chunk(const form f, const scales *s, int c, F part, const side *
 	return result;
 }
 
+// The same from the chunk's sums: of the whole, or where scales are for 16 values, of both halves.
 IG_INLINE F finish(const form f, const scales *s, int c, V dot0, V dot1, const side *x, int at, F result) {
 	F part = scaled(f, s, c, 0, dot0, (F)all(0));
 	if (f.by16)

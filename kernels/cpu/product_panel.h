@@ -85,10 +85,9 @@ IG_INLINE void panel_dots(const form f, const panel *p, int panels, int chunks, 
 	}
 #define TAKE(ROWS, PANELS) panel_dot(p, f, chunks, at, x + r, low, sides + r, acc + r * width, width, ROWS, PANELS), r += ROWS
 	if (PANELS > 1 && panels == PANELS) {
-		const int block = f.by16 ? 4 : BLOCK; // two halves of a chunk leave registers for four
-		while (r + block <= n)
-			TAKE(block, PANELS);
-		if (block > 4 && r + 4 <= n)
+		while (BLOCK > 4 && !f.by16 && r + BLOCK <= n) // two halves of a chunk leave registers for four
+			TAKE(BLOCK, PANELS);
+		while (r + 4 <= n)
 			TAKE(4, PANELS);
 		while (r + 2 <= n)
 			TAKE(2, PANELS);
