@@ -510,6 +510,13 @@ func (f fakePlanner) Plan(context.Context) (cards.Plan, error) {
 	defer f.mu.Unlock()
 	p := f.plan
 	p.Ways = slices.Clone(p.Ways)
+	for i := range p.Ways { // what was given stays as it was when a test changes the plan
+		stages := slices.Clone(p.Ways[i].Stages)
+		for k := range stages {
+			stages[k] = slices.Clone(stages[k])
+		}
+		p.Ways[i].Stages = stages
+	}
 	return p, nil
 }
 
