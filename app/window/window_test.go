@@ -173,9 +173,7 @@ func TestEmptyStates(t *testing.T) {
 	f := newFake()
 	w, q := open(t, f)
 	for _, want := range []string{"What can I help with?", "Answered by Ingot Sample", "What does brave mean?", "Your conversations will be listed here", "No model"} {
-		if !says(w, want) {
-			t.Errorf("the window does not say %q", want)
-		}
+		q.until(t, want, func() bool { return says(w, want) })
 	}
 	test.Tap(button(t, w.win.Content(), "What does brave mean?"))
 	q.until(t, "the answer", func() bool { return says(w, "Hello there.") })
