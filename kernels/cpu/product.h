@@ -6,8 +6,8 @@
 #include "repack.h"
 
 enum {
-	IG_LANES = 2 * IG_GROUP, // most weight rows a row kernel takes at once
-	IG_TILE = 120,           // most activation rows a row kernel takes at once, residuals counted
+	IG_STRIP = 8 * IG_GROUP, // most weight rows a row kernel takes at once
+	IG_TILE = 128,           // most activation rows a row kernel takes at once, residuals counted
 	IG_CHUNK = 512,          // the same of a chunk kernel
 };
 
@@ -34,8 +34,8 @@ typedef void ig_chunk_fn(const ig_weights *w, int64_t lo, int64_t hi, const void
 
 typedef struct ig_product {
 	ig_rows_fn *fn;
-	int32_t unit;  // j is a multiple of it, and rows one or
-	int32_t units; // up to so many of it
+	int32_t unit;  // j and rows are multiples of it
+	int32_t units; // most that rows has of it
 } ig_product;
 
 // The generic level's row kernel of a type: one row; fn is NULL for a number that is no type.

@@ -43,10 +43,17 @@ static void store(const ig_sink *s, const float *acc, int n, int64_t j, int rows
 	}
 }
 
+// Brings the lines that store will write while they are computed, for else it would wait for each.
+static void fetch(const ig_sink *s, int n, int64_t j, int rows) {
+	for (int r = 0; r < n; r++)
+		for (int i = 0; i < rows; i += 16)
+			__builtin_prefetch(s->dst[r] + j + i, 1);
+}
+
 // Takes the part's weight rows to n activation rows.
 static void drive(const part *v, const void *const *x, int n, const ig_sink *s) {
-	_Alignas(64) float acc[IG_TILE * IG_LANES];
-	_Static_assert(IG_TILE * IG_LANES >= IG_CHUNK, "the generic level takes a chunk's activations to one weight row");
+	_Alignas(64) float acc[IG_TILE * IG_STRIP];
+	_Static_assert(IG_TILE * IG_STRIP >= IG_CHUNK, "the generic level takes a chunk's activations to one weight row");
 	int64_t whole = v->hi < v->units ? v->hi : v->units, most = v->p.unit * v->p.units, j = v->lo;
 	if (v->chunk && j < whole) {
 		v->chunk(&v->w, j, whole, x, n, v->residual, s);
@@ -54,14 +61,13 @@ static void drive(const part *v, const void *const *x, int n, const ig_sink *s) 
 	}
 	for (int64_t rows; j < v->hi; j += rows) {
 		ig_rows_fn *fn = v->p.fn;
-		if (j + most <= whole) {
-			rows = most;
-		} else if (j + v->p.unit <= whole) {
-			rows = v->p.unit;
+		if (j < whole) {
+			rows = whole - j < most ? whole - j : most;
 		} else {
 			fn = ig_product_generic(v->w.type).fn;
 			rows = 1;
 		}
+		fetch(s, n, j, (int)rows);
 		fn(&v->w, j, (int)rows, x, n, v->residual, acc);
 		store(s, acc, n, j, (int)rows);
 	}

@@ -28,7 +28,7 @@ IG_INLINE void few_block(const form f, scales_fn *head, unpack_fn *unpack, block
 			for (int z = 0; z < PARTS; z++)
 				IG_UNROLL
 				for (int r = 0; r < n; r++)
-					sum[half][z][r] = start_of(f, &x[r], runs * (at + c) + half);
+					sum[half][z][r] = start_of(f, &x[r], half, at + c);
 			IG_UNROLL
 			for (int t = 0; t < words; t++) {
 				const int i = 8 * c + words * half + t;

@@ -117,31 +117,56 @@ IG_INLINE blocks blocks_at(const ig_weights *w, const form f, int64_t j, int64_t
 
 // ---- the activations ----
 
-// What the products need of up to 8 chunks of an activation beside its values.
+// What the products need of up to 8 chunks of an activation beside its values: of the halves of a chunk where scales are for 16 values,
+// else of the whole as if it were the first half.
 typedef struct side {
-	int32_t start[16]; // -offset * sum, of each chunk or run: what a sum of products starts from
-	float fold[16];    // d * sum, what a minimum is multiplied by
+	int32_t start[2][8]; // -offset * sum: what a sum of products starts from
 	float d[8];
+	float fold[2][8]; // d * sum, what a minimum is multiplied by
 } side;
+
+// A number of each of 8 chunks.
+typedef int32_t W8 __attribute__((vector_size(32)));
+typedef float F8 __attribute__((vector_size(32)));
+
+// sums is where the sums of the chunks' halves are, two to a word; those of a residual are `low` bytes behind them.
+IG_INLINE void side_of_chunks(const form f, const float *d, const uint8_t *sums, int64_t low, const size_t chunks, side *s) {
+	W8 both = {0}, more = {0};
+	F8 scale = {0};
+	memcpy(&both, sums, 4 * chunks);
+	if (low)
+		memcpy(&more, sums + low, 4 * chunks);
+	memcpy(&scale, d, 4 * chunks);
+	W8 sum[2] = {both << 16 >> 16, both >> 16};
+	if (low) {
+		sum[0] = sum[0] * IG_RESIDUAL + (more << 16 >> 16), sum[1] = sum[1] * IG_RESIDUAL + (more >> 16);
+	}
+	if (!f.by16)
+		sum[0] += sum[1];
+	memcpy(s->d, &scale, sizeof scale);
+	for (int half = 0; half <= f.by16; half++) {
+		W8 start = -f.offset * sum[half];
+		F8 fold = scale * __builtin_convertvector(sum[half], F8);
+		if (f.offset)
+			memcpy(s->start[half], &start, sizeof start);
+		if (f.mins)
+			memcpy(s->fold[half], &fold, sizeof fold);
+	}
+}
 
 // low is the bytes to the row of a residual; 0: there is none.
 IG_INLINE void side_of(const form f, const uint8_t *x, int64_t low, int64_t k, int64_t chunk, int chunks, side *s) {
 	const float *d = (const float *)(x + low + ig_q8_d(k)) + chunk;
-	const int16_t *sums = (const int16_t *)(x + ig_q8_s(k)) + 2 * chunk, *lows = sums + low / 2;
-	for (int c = 0; c < chunks; c++)
-		s->d[c] = d[c];
-	for (int i = 0; i < (f.by16 ? 2 * chunks : chunks); i++) {
-		int32_t sum = f.by16 ? sums[i] : sums[2 * i] + sums[2 * i + 1];
-		if (low)
-			sum = IG_RESIDUAL * sum + (f.by16 ? lows[i] : lows[2 * i] + lows[2 * i + 1]);
-		if (f.offset)
-			s->start[i] = -f.offset * sum;
-		if (f.mins)
-			s->fold[i] = s->d[f.by16 ? i / 2 : i] * (float)sum;
-	}
+	const uint8_t *sums = x + ig_q8_s(k) + 4 * chunk;
+	if (chunks == 8)
+		side_of_chunks(f, d, sums, low, 8, s);
+	else
+		side_of_chunks(f, d, sums, low, (size_t)chunks, s);
+	__asm__("" : "+m"(*s)); // words are read from memory, not taken out of the vectors that were written there
 }
 
-IG_INLINE V start_of(const form f, const side *s, int i) { return f.offset ? spread(&s->start[i]) : all(0); }
+// Where the sum of chunk c starts, or of one half of it.
+IG_INLINE V start_of(const form f, const side *s, int half, int c) { return f.offset ? spread(&s->start[half][c]) : all(0); }
 
 // IG_RESIDUAL times v.
 IG_INLINE V raised(V v) { return (v << 8) - (v << 1); }
@@ -157,10 +182,10 @@ IG_INLINE F scaled(const form f, const scales *s, int c, int half, V dot, F firs
 IG_INLINE F add_chunk(const form f, const scales *s, int c, F part, const side *x, int at, F result) {
 	result = muladd(part, spread_f(&x->d[at]), result);
 	if (f.mins && f.by16) {
-		result = mulsub(s->min[2 * c], spread_f(&x->fold[2 * at]), result);
-		result = mulsub(s->min[2 * c + 1], spread_f(&x->fold[2 * at + 1]), result);
+		result = mulsub(s->min[2 * c], spread_f(&x->fold[0][at]), result);
+		result = mulsub(s->min[2 * c + 1], spread_f(&x->fold[1][at]), result);
 	} else if (f.mins) {
-		result = mulsub(s->min[c], spread_f(&x->fold[at]), result);
+		result = mulsub(s->min[c], spread_f(&x->fold[0][at]), result);
 	}
 	return result;
 }

@@ -43,7 +43,7 @@ PACKED(iq4_nl, signed8)
 PACKED(iq4_xs, signed8)
 PACKED(mxfp4, offset5)
 
-enum { UNITS = IG_LANES / IG_GROUP };
+enum { UNITS = IG_STRIP / IG_GROUP };
 
 static ig_product product_of(int type) {
 	switch (type) {

@@ -48,12 +48,12 @@ IG_INLINE void panel_dot(const panel *p, const form f, int chunks, int64_t at, c
 			const int64_t from = 32 * (at + c) + 16 * half;
 			for (int g = 0; g < panels; g++)
 				for (int r = 0; r < rows; r++)
-					dot[g * rows + r] = low ? all(0) : start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+					dot[g * rows + r] = low ? all(0) : start_of(f, &sides[r], half, c);
 			kept_dots(dot, q, KEPT, f.by16 ? 4 : 8, f.bits, x, from, rows, panels);
 			if (low) {
 				for (int g = 0; g < panels; g++)
 					for (int r = 0; r < rows; r++)
-						dot[g * rows + r] = raised(dot[g * rows + r]) + start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+						dot[g * rows + r] = raised(dot[g * rows + r]) + start_of(f, &sides[r], half, c);
 				kept_dots(dot, q, KEPT, f.by16 ? 4 : 8, f.bits, x, from + low, rows, panels);
 			}
 			for (int g = 0; g < panels; g++)
@@ -102,6 +102,15 @@ IG_INLINE void panel_dots(const form f, const panel *p, int panels, int chunks, 
 #undef TAKE
 }
 
+// Bytes from a group's words of the step at chunk `at` to what is unpacked next where they are now: its words of the next step, or the
+// first ones of the group `rows` rows further on.
+IG_INLINE int64_t next_step(const ig_weights *w, const form f, int64_t at, int rows) {
+	const ig_layout l = ig_layout_of(f.type);
+	const int64_t blocks = w->k / f.values, next = at + STEP / 32;
+	int64_t here = ig_place_of(&l, blocks, at * 32 / f.values).words;
+	return next < w->k / 32 ? ig_place_of(&l, blocks, next * 32 / f.values).words - here : rows * w->stride - here;
+}
+
 // `groups` groups of rows from j on, PANELS panels at a time.
 IG_INLINE void many_rows(const form f, scales_fn *head, unpack_fn *unpack, panel_fn *products, const ig_weights *w, int64_t j,
                          int groups, const uint8_t *const *x, int64_t low, int n, float *acc) {
@@ -122,12 +131,17 @@ IG_INLINE void many_rows(const form f, scales_fn *head, unpack_fn *unpack, panel
 			int panels = part + PANELS <= groups * PARTS ? PANELS : 1;
 			for (int g = 0; g < panels; g++) {
 				int i = (part + g) % PARTS;
-				if (i == 0) // once for all parts of its rows
+				if (i == 0) { // once for all parts of its rows
 					group = blocks_at(w, f, j + (part + g) / PARTS * IG_GROUP, at / step, chunks / step, &tmp);
+					if (w->repacked)
+						group.ahead = (int)next_step(w, f, at, width);
+				}
 				blocks b = group;
 				for (int c = 0; c < chunks; c += step) {
 					many m = {p.q[g], ahead_of(f, b, i)};
 					const uint8_t *words = b.words + 4 * LANES * i, *extra = b.extra + f.extra * LANES * i;
+					if (f.extra)
+						prefetch(extra + b.ahead);
 					if (WIDE && low)
 						unpack_runs(words, extra, f, head, unpack, c, &p.s[g], run_store_wide, &m);
 					else

@@ -37,7 +37,7 @@ IG_INLINE void wide_dot(const panel *p, const form f, int chunks, const uint8_t 
 		for (int half = 0; half <= f.by16; half++) {
 			V dot[BLOCK];
 			for (int r = 0; r < rows; r++)
-				dot[r] = start_of(f, &sides[r], f.by16 ? 2 * c + half : c);
+				dot[r] = start_of(f, &sides[r], half, c);
 			wide_dots(dot, p->q[0] + 16 * c + 8 * half, f.by16 ? 8 : 16, x, 64 * c + 32 * half, rows);
 			for (int r = 0; r < rows; r++) {
 				first[r] = scaled(f, &p->s[0], c, half, dot[r], first[r]);
