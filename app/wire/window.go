@@ -92,7 +92,7 @@ func again() error {
 
 // reason is what stands in the way of the library, as a sentence: errors of files begin with the verb that failed.
 func reason(err error) string {
-	for _, verb := range []string{"open ", "make ", "read ", "write "} {
+	for _, verb := range []string{"open ", "make ", "read ", "write ", "move "} {
 		if strings.HasPrefix(err.Error(), verb) {
 			err = fmt.Errorf("could not %w", err)
 			break
