@@ -99,7 +99,7 @@ type product struct {
 	x         []float32 // rows of k
 	q8        []byte    // the same, quantized; nil for plain types
 	seen      []float64 // the activations as the product sees them: x, or what q8 means
-	bound     []float64 // for each weight row and 32 values, the largest magnitude
+	bound     []float64 // for each weight row and 32 values, the largest magnitude, scaled part and minimum counted apart
 	bias, add []float32
 	repacked  int32 // 1: w is repacked
 }
@@ -133,10 +133,38 @@ func newProduct(t testing.TB, seed uint64, typ Type, m, k, rows int) *product {
 		p.add[i] = rng.Float32()
 	}
 	p.bound = make([]float64, len(p.plain)/32+1)
-	for i, v := range p.plain {
-		p.bound[i/32] = max(p.bound[i/32], math.Abs(float64(v)))
+	for _, part := range p.parts(t) {
+		largest := make([]float64, len(p.bound))
+		for i, v := range part {
+			largest[i/32] = max(largest[i/32], math.Abs(float64(v)))
+		}
+		for i, v := range largest {
+			p.bound[i] += v
+		}
 	}
 	return p
+}
+
+// parts returns what the weights are sums of: where blocks have a scale and a minimum, the values without the one and
+// without the other. A sum may be small where they are not, and kernels add them up apart.
+func (p *product) parts(t testing.TB) [][]float32 {
+	fields := halfFields[p.t]
+	if len(fields) < 2 {
+		return [][]float32{p.plain}
+	}
+	_, size := p.t.Block()
+	out := make([][]float32, len(fields))
+	for i, field := range fields {
+		w := slices.Clone(p.w)
+		for at := field; at < len(w); at += size {
+			w[at], w[at+1] = 0, 0
+		}
+		out[i] = make([]float32, len(p.plain))
+		if err := Dequantize(p.t, w, out[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out
 }
 
 func (p *product) quantize(t testing.TB, rows int) {
