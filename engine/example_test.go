@@ -51,7 +51,7 @@ func ExampleSession() {
 	}
 	defer s.Close()
 
-	prompt, err := e.Tokenize("<|im_start|>user\nWhat is 7 + 5?<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n", true)
+	prompt, err := e.Tokenize(context.Background(), "<|im_start|>user\nWhat is 7 + 5?<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n", true)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 // after part of an answer; Done then does not.
 func (e *Engine) Generate(ctx context.Context, r Request) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		p, err := e.prepare(&r)
+		p, err := e.prepare(ctx, &r)
 		if err != nil {
 			yield(Event{}, err)
 			return

@@ -64,6 +64,8 @@ func TestRequestsThatAreRefused(t *testing.T) {
 		{"a temperature that is none", Request{Text: "a", Sampling: sample.Params{Temperature: float32(math.NaN())}}, ErrBadRequest, "temperature is NaN"},
 		{"too long", Request{Tokens: make([]int32, 100)}, ErrPromptTooLong, "the prompt has 100 tokens, the context holds 64"},
 		{"one too long", Request{Tokens: make([]int32, 64)}, ErrPromptTooLong, "the prompt has 64 tokens, the context holds 64"},
+		{"far too long a text", Request{Text: strings.Repeat("a b\n", 100_000)}, ErrPromptTooLong, "the prompt has more than 256 tokens, the context holds 64"},
+		{"far too long a message", Request{Prompt: chat.Prompt{Messages: []chat.Message{user(strings.Repeat("a", 8<<20))}}}, ErrPromptTooLong, "more than 256 tokens"},
 		{"to continue the user", Request{Prompt: chat.Prompt{Messages: []chat.Message{user("a")}, Continue: true}}, chat.ErrRefused, ""},
 		{"template variables that are no object", Request{Prompt: chat.Prompt{Messages: []chat.Message{user("a")}, Extra: []byte("[1]")}}, ErrBadRequest, "object"},
 		{"template variables that are no JSON", Request{Prompt: chat.Prompt{Messages: []chat.Message{user("a")}, Extra: []byte("{")}}, ErrBadRequest, ""},

@@ -27,6 +27,7 @@ type Engine struct {
 	sched    *sched.Scheduler
 	places   []place // of the cards
 	info     Info
+	long     chan struct{} // holds whoever encodes a long text
 }
 
 // Open loads a model. The error says in one sentence what is wrong with the file or what does not fit.
@@ -39,7 +40,7 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{file: f}
+	e := &Engine{file: f, long: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
 			f.Close()

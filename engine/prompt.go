@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"ingot/engine/chat"
+	"ingot/engine/token"
 )
 
 // prompt is a request's input, encoded.
@@ -17,7 +19,7 @@ type prompt struct {
 	text   string         // of a raw prompt, for Echo
 }
 
-func (e *Engine) prepare(r *Request) (*prompt, error) {
+func (e *Engine) prepare(ctx context.Context, r *Request) (*prompt, error) {
 	given := 0
 	for _, set := range []bool{len(r.Messages) > 0, r.Text != "", len(r.Tokens) > 0} {
 		if set {
@@ -40,11 +42,15 @@ func (e *Engine) prepare(r *Request) (*prompt, error) {
 	var err error
 	switch {
 	case len(r.Messages) > 0:
-		err = e.renderChat(r, p)
+		err = e.renderChat(ctx, r, p)
 	case r.Text != "":
-		p.tokens = e.withBOS(e.vocab.Encode(r.Text, false))
+		p.tokens, err = e.encode(ctx, r.Text, false, e.mostCounted())
+		p.tokens = e.withBOS(p.tokens)
 	default:
 		p.tokens = r.Tokens
+		if len(r.Tokens) >= e.info.Context {
+			break
+		}
 		for i, id := range r.Tokens {
 			if id < 0 || int(id) >= e.info.Vocab {
 				return nil, fmt.Errorf("%w: token %d at position %d is not in the vocabulary of %d", ErrBadRequest, id, i, e.info.Vocab)
@@ -52,11 +58,11 @@ func (e *Engine) prepare(r *Request) (*prompt, error) {
 		}
 		p.text = e.vocab.Decode(r.Tokens, false)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, token.ErrMany):
+		return nil, fmt.Errorf("%w: the prompt has more than %d tokens, the context holds %d", ErrPromptTooLong, e.mostCounted(), e.info.Context)
+	case err != nil:
 		return nil, err
-	}
-	if len(p.tokens) == 0 && !e.vocab.HasTexts() {
-		return nil, fmt.Errorf("%w: %s: %w", ErrBadRequest, filepath.Base(e.info.Path), ErrNoVocabulary)
 	}
 	if len(p.tokens) == 0 {
 		return nil, fmt.Errorf("%w: the prompt has no tokens", ErrBadRequest)
@@ -67,6 +73,30 @@ func (e *Engine) prepare(r *Request) (*prompt, error) {
 	return p, nil
 }
 
+// mostCounted is how many tokens of a prompt are counted before it is too long without a figure.
+func (e *Engine) mostCounted() int { return 4 * e.info.Context }
+
+// longText is the length in bytes from which texts are encoded one after the other: each byte of a word without an end
+// takes some forty of memory while pairs are merged.
+const longText = 1 << 20
+
+// encode turns a text from outside into tokens. It returns an ErrNoVocabulary,
+// token.ErrMany or the context's error.
+func (e *Engine) encode(ctx context.Context, text string, special bool, most int) ([]int32, error) {
+	if !e.vocab.HasTexts() {
+		return nil, fmt.Errorf("%w: %s: %w", ErrBadRequest, filepath.Base(e.info.Path), ErrNoVocabulary)
+	}
+	if len(text) > longText {
+		select {
+		case e.long <- struct{}{}:
+			defer func() { <-e.long }()
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return e.vocab.EncodeWithin(ctx, text, special, most)
+}
+
 func (e *Engine) withBOS(ids []int32) []int32 {
 	if bos, ok := e.vocab.BOS(); ok && e.vocab.AddBOS() && (len(ids) == 0 || ids[0] != bos) {
 		return append([]int32{bos}, ids...)
@@ -74,7 +104,7 @@ func (e *Engine) withBOS(ids []int32) []int32 {
 	return ids
 }
 
-func (e *Engine) renderChat(r *Request, p *prompt) error {
+func (e *Engine) renderChat(ctx context.Context, r *Request, p *prompt) error {
 	if e.template == nil && !e.vocab.HasTexts() {
 		return fmt.Errorf("%w, and %w", ErrNoTemplate, ErrNoVocabulary)
 	}
@@ -88,7 +118,10 @@ func (e *Engine) renderChat(r *Request, p *prompt) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrBadRequest, err)
 	}
-	ids := e.vocab.Encode(text.Text, true)
+	ids, err := e.encode(ctx, text.Text, true, e.mostCounted())
+	if err != nil {
+		return err
+	}
 	p.tokens = e.withBOS(ids)
 	p.keep = e.positions(ids, text.Boundaries)
 	for i := range p.keep {

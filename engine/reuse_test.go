@@ -90,7 +90,7 @@ func TestReuseEqualsAColdRun(t *testing.T) {
 				var held []int32 // what the conversation's slot has seen
 				for i, turn := range c.turns {
 					r := turn(history)
-					p, err := warm.prepare(&r)
+					p, err := warm.prepare(t.Context(), &r)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -185,7 +185,7 @@ func TestThreadsAndLevels(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			p, err := e.prepare(&r)
+			p, err := e.prepare(t.Context(), &r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -247,7 +247,7 @@ func TestPositionsAreBetweenMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := e.prepare(&r)
+	p, err := e.prepare(t.Context(), &r)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -113,7 +113,7 @@ func TestGreedyAnswersEqualRecorded(t *testing.T) {
 					reasoning = chat.ReasoningOn
 				}
 				req := Request{Prompt: chat.Prompt{Messages: msgs, Reasoning: reasoning}, MaxTokens: 200}
-				p, err := e.prepare(&req)
+				p, err := e.prepare(t.Context(), &req)
 				if err != nil {
 					t.Fatal(err)
 				}

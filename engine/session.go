@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"math"
 
 	"ingot/engine/cache"
 	"ingot/engine/sched"
@@ -74,12 +76,10 @@ func (s *Session) Close() { s.s.Close() }
 // Vocab is the model's tokenizer.
 func (e *Engine) Vocab() *token.Vocab { return e.vocab }
 
-// Tokenize encodes text; with special, control tokens written in it are read as such. No BOS is added.
-func (e *Engine) Tokenize(text string, special bool) ([]int32, error) {
-	if !e.vocab.HasTexts() {
-		return nil, fmt.Errorf("%w: %w", ErrBadRequest, ErrNoVocabulary)
-	}
-	return e.vocab.Encode(text, special), nil
+// Tokenize encodes text; with special, control tokens written in it are read as such. No BOS is added. Long texts take
+// turns; it returns ctx's error soon after ctx has ended.
+func (e *Engine) Tokenize(ctx context.Context, text string, special bool) ([]int32, error) {
+	return e.encode(ctx, text, special, math.MaxInt)
 }
 
 // Detokenize is the text of tokens, control tokens included.

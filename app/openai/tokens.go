@@ -14,12 +14,7 @@ type TokenizeRequest struct {
 	WithPieces   bool `json:"with_pieces"`
 }
 
-// TokenizeResponse holds ids, or objects with the text of each where pieces were asked for.
-type TokenizeResponse struct {
-	Tokens any `json:"tokens"`
-}
-
-// TokenPiece is a token and its text; Piece is a list of byte values where it is no valid UTF-8.
+// TokenPiece is a token and its text, as an answer lists them where pieces were asked for; Piece is a list of byte values where it is no valid UTF-8.
 type TokenPiece struct {
 	ID    int32 `json:"id"`
 	Piece any   `json:"piece"`

@@ -88,12 +88,9 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, model string, begin
 		writeError(w, r, openai.FromEngine(err))
 		return
 	}
-	places := int64(max(info.Slots, 1) + s.opts.MaxQueue)
 	defer s.running.Add(-1)
-	if s.running.Add(1) > places {
-		w.Header().Set("Retry-After", "1")
-		writeError(w, r, openai.NewError(http.StatusTooManyRequests, openai.TypeRateLimit, "queue_full",
-			fmt.Sprintf("the server is busy: %d requests are running or waiting, try again later", places)))
+	if bad := s.enter(w, info); bad != nil {
+		writeError(w, r, bad)
 		return
 	}
 	if a.stream {
@@ -101,6 +98,18 @@ func (s *Server) run(w http.ResponseWriter, r *http.Request, model string, begin
 	} else {
 		s.wholeAnswer(w, r, eng, request, a)
 	}
+}
+
+// enter takes a place among the requests that run or wait, or says that there is none; either way the caller takes one
+// off s.running in the end.
+func (s *Server) enter(w http.ResponseWriter, info engine.Info) *openai.Error {
+	places := int64(max(info.Slots, 1) + s.opts.MaxQueue)
+	if s.running.Add(1) <= places {
+		return nil
+	}
+	w.Header().Set("Retry-After", "1")
+	return openai.NewError(http.StatusTooManyRequests, openai.TypeRateLimit, "queue_full",
+		fmt.Sprintf("the server is busy: %d requests are running or waiting, try again later", places))
 }
 
 // checkModel refuses a name that is not this model's; a missing name means the one there is.

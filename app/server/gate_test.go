@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -153,6 +154,17 @@ func TestOrderOfChecks(t *testing.T) {
 				t.Errorf("405 allows %q", header.Get("Allow"))
 			}
 		})
+	}
+}
+
+// A body that is announced to be too large is refused before it comes.
+func TestAnnouncedBody(t *testing.T) {
+	_, h := serve(t, Options{MaxBody: 200}, script())
+	conn := dial(t, h)
+	fmt.Fprintf(conn, "POST /tokenize HTTP/1.1\r\nHost: %s\r\n%s\r\nContent-Length: 201\r\n\r\n", h.Listener.Addr(), isJSON)
+	reply, _ := io.ReadAll(conn)
+	if !bytes.HasPrefix(reply, []byte("HTTP/1.1 413")) || !bytes.Contains(reply, []byte("larger than the 200 bytes")) {
+		t.Errorf("got %.300s", reply)
 	}
 }
 

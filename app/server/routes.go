@@ -157,6 +157,12 @@ func (e endpoint) allowed() string {
 // readBody reads a request's body within the size limit and within a minute, then lets the connection wait for
 // as long as the answer takes.
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *openai.Error) {
+	tooLong := openai.NewError(http.StatusRequestEntityTooLarge, openai.TypeInvalid, "request_too_large",
+		fmt.Sprintf("the body is larger than the %d bytes this server takes", s.opts.MaxBody))
+	if r.ContentLength > s.opts.MaxBody {
+		w.Header().Set("Connection", "close") // what comes is not read
+		return nil, tooLong
+	}
 	control := http.NewResponseController(w)
 	// Errors here mean a writer without deadlines, as in a test recorder.
 	_ = control.SetReadDeadline(time.Now().Add(time.Minute))
@@ -165,8 +171,7 @@ func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *open
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
-		return nil, openai.NewError(http.StatusRequestEntityTooLarge, openai.TypeInvalid, "request_too_large",
-			fmt.Sprintf("the body is larger than the %d bytes this server takes", s.opts.MaxBody))
+		return nil, tooLong
 	case err != nil:
 		return nil, openai.NewError(http.StatusBadRequest, openai.TypeInvalid, "", "the body could not be read: "+err.Error())
 	}

@@ -33,7 +33,7 @@ type Engine interface {
 	Generate(ctx context.Context, r engine.Request) iter.Seq2[engine.Event, error]
 	Info() engine.Info
 	Status() engine.Status
-	Tokenize(text string, special bool) ([]int32, error)
+	Tokenize(ctx context.Context, text string, special bool) ([]int32, error)
 	Detokenize(tokens []int32) string
 	Close() error
 }

@@ -313,9 +313,11 @@ func TestQueueLimit(t *testing.T) {
 		})
 	}
 	eventually(t, "two requests", func() bool { return len(e.Requests()) == 2 })
-	status, header, body := ask(t, "POST", h.URL+"/v1/chat/completions", hello, isJSON)
-	if status != 429 || codeOf(t, body) != "queue_full" || header.Get("Retry-After") == "" {
-		t.Errorf("got %d %s", status, body)
+	for path, body := range map[string]string{"/v1/chat/completions": hello, "/tokenize": `{"content":"hi"}`} {
+		status, header, body := ask(t, "POST", h.URL+path, body, isJSON)
+		if status != 429 || codeOf(t, body) != "queue_full" || header.Get("Retry-After") == "" {
+			t.Errorf("%s: got %d %s", path, status, body)
+		}
 	}
 	cancel()
 	wg.Wait()
@@ -323,6 +325,20 @@ func TestQueueLimit(t *testing.T) {
 	e.Gap = 0
 	if status, _, body := ask(t, "POST", h.URL+"/v1/chat/completions", hello, isJSON); status != 200 {
 		t.Errorf("after the queue emptied: %d %s", status, body)
+	}
+}
+
+// A list of tokens is sent in parts.
+func TestManyTokens(t *testing.T) {
+	_, h := serve(t, Options{}, script())
+	text := strings.Repeat("hé", 100_000)
+	for _, pieces := range []bool{false, true} {
+		body, _ := json.Marshal(map[string]any{"content": text, "with_pieces": pieces})
+		status, _, answer := ask(t, "POST", h.URL+"/tokenize", string(body), isJSON)
+		var list struct{ Tokens []any }
+		if err := json.Unmarshal([]byte(answer), &list); err != nil || status != 200 || len(list.Tokens) != len(text) {
+			t.Errorf("pieces %v: status %d, %d tokens of %d, %v", pieces, status, len(list.Tokens), len(text), err)
+		}
 	}
 }
 

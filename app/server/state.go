@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -72,29 +73,56 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		writeError(w, r, openai.FromEngine(err))
 		return
 	}
-	eng, _, bad := s.ready()
+	eng, info, bad := s.ready()
 	if bad != nil {
 		writeError(w, r, bad)
 		return
 	}
-	recordOf(r).run = true
-	tokens, err := eng.Tokenize(request.Content, request.ParseSpecial)
+	rec := recordOf(r)
+	rec.run = true
+	defer s.running.Add(-1)
+	if bad := s.enter(w, info); bad != nil {
+		writeError(w, r, bad)
+		return
+	}
+	tokens, err := eng.Tokenize(r.Context(), request.Content, request.ParseSpecial)
 	if err != nil {
-		writeError(w, r, openai.FromEngine(err))
+		if e := rec.failure(r, err); e != nil {
+			writeError(w, r, e)
+		}
 		return
 	}
-	if tokens == nil {
-		tokens = []int32{}
+	writeTokens(w, tokens, func(b []byte, id int32) []byte {
+		if !request.WithPieces {
+			return strconv.AppendInt(b, int64(id), 10)
+		}
+		piece, _ := encode(openai.NewTokenPiece(id, eng.Detokenize([]int32{id}))) // texts and numbers have a JSON form
+		return append(b, bytes.TrimSpace(piece)...)
+	})
+}
+
+// writeTokens answers with what each token is written as. The list may have millions of entries, so it is sent while
+// it is written, and the client has a minute for each part.
+func writeTokens(w http.ResponseWriter, tokens []int32, appendEntry func([]byte, int32) []byte) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	const part = 64 << 10
+	b := append(make([]byte, 0, 2*part), `{"tokens":[`...)
+	send := func() error {
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(time.Minute))
+		_, err := w.Write(b)
+		b = b[:0]
+		return err
 	}
-	if !request.WithPieces {
-		writeJSON(w, http.StatusOK, openai.TokenizeResponse{Tokens: tokens})
-		return
+	for i, id := range tokens {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b = appendEntry(b, id); len(b) >= part && send() != nil {
+			return // the client is gone
+		}
 	}
-	pieces := make([]openai.TokenPiece, 0, len(tokens))
-	for _, id := range tokens {
-		pieces = append(pieces, openai.NewTokenPiece(id, eng.Detokenize([]int32{id})))
-	}
-	writeJSON(w, http.StatusOK, openai.TokenizeResponse{Tokens: pieces})
+	b = append(b, "]}\n"...)
+	_ = send() // as above
 }
 
 // detokenize answers POST /detokenize.

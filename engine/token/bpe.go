@@ -3,6 +3,7 @@ package token
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -39,6 +40,7 @@ type bpe struct {
 	index   *index
 	types   []Type
 	longest int               // bytes of the longest token's text
+	covers  bool              // each byte becomes a part of some token
 	bytes   [256]int32        // of a plain vocabulary: the tokens <0xAB>, or none
 	extra   map[string]int32  // texts that are no tokens
 	merges  map[uint64]uint64 // left id, right id: rank, merged id
@@ -107,6 +109,7 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 		next = int(made) + 1
 		b.merges[key] = uint64(rank)<<32 | uint64(uint32(made))
 	}
+	b.covers = !slices.ContainsFunc(b.bytes[:], func(id int32) bool { return id == none || id >= b.tokens })
 	b.parts = make([][]int32, len(extra))
 	for text, id := range extra {
 		if pre.plain {
@@ -126,7 +129,8 @@ func newBPE(v *Vocab, merges []string, pre *preTokenizer) *bpe {
 // bpeWork is what one call of encode writes to.
 type bpeWork struct {
 	*bpe
-	ends, next []int
+	limit      *limit
+	ends, next []int32
 	text       []byte
 	ids        []int32
 	pairs      []uint64
@@ -134,19 +138,26 @@ type bpeWork struct {
 	q          queue
 }
 
-func (b *bpe) encode(dst []int32, text string, _ bool) []int32 {
+func (b *bpe) encode(dst []int32, text string, _ bool, l *limit) []int32 {
+	if b.covers && l.over(len(dst)+len(text)/max(b.longest, 1)) {
+		return dst
+	}
 	// Bytes that are not UTF-8 are read as U+FFFD each, so that patterns see characters.
 	if !utf8.ValidString(text) {
 		text = string([]rune(text))
 	}
 	w := b.scratch.Get().(*bpeWork)
 	defer b.scratch.Put(w)
+	w.limit = l
 	if b.pre.plain {
 		text = strings.ReplaceAll(text, " ", wordStart)
 	}
 	w.ends, w.next = splitWords(text, b.split, w.ends, w.next)
-	start := 0
+	start := int32(0)
 	for _, end := range w.ends {
+		if l.over(len(dst)) {
+			break
+		}
 		dst = w.encodeWord(dst, text[start:end])
 		start = end
 	}
@@ -212,13 +223,16 @@ func (w *bpeWork) mergeShort(dst []int32, word string) []int32 {
 }
 
 func (w *bpeWork) mergeLong(dst []int32, word string) []int32 {
-	w.syms = w.syms[:0]
-	for i := range len(word) {
-		w.syms = append(w.syms, symbol{start: i, end: i + 1, prev: i - 1, next: i + 1, id: w.bytes[word[i]]})
+	w.syms = slices.Grow(w.syms[:0], len(word))
+	for i, b := range []byte(word) {
+		i := int32(i)
+		w.syms = append(w.syms, symbol{start: i, end: i + 1, prev: i - 1, next: i + 1, id: w.bytes[b]})
 	}
 	w.syms[len(word)-1].next = -1
-	mergeAll(w.syms, &w.q, w)
-	for i := 0; i >= 0; i = w.syms[i].next {
+	if mergeAll(w.syms, &w.q, w, w.limit); w.limit.err != nil {
+		return dst
+	}
+	for i := int32(0); i >= 0; i = w.syms[i].next {
 		dst = w.append(dst, w.syms[i].id)
 	}
 	return dst
@@ -231,20 +245,22 @@ func (w *bpeWork) mergePlain(dst []int32, word string) []int32 {
 			return append(dst, id)
 		}
 	}
-	w.syms = w.syms[:0]
+	w.syms = slices.Grow(w.syms[:0], utf8.RuneCountInString(word))
 	for i, r := range word {
-		k, text := len(w.syms), word[i:i+utf8.RuneLen(r)]
+		k, text := int32(len(w.syms)), word[i:i+utf8.RuneLen(r)]
 		id, ok := w.index.get(text)
 		if !ok {
 			if id, ok = w.extra[text]; !ok {
 				id = none // which no merge names
 			}
 		}
-		w.syms = append(w.syms, symbol{start: i, end: i + len(text), prev: k - 1, next: k + 1, id: id})
+		w.syms = append(w.syms, symbol{start: int32(i), end: int32(i + len(text)), prev: k - 1, next: k + 1, id: id})
 	}
 	w.syms[len(w.syms)-1].next = -1
-	mergeAll(w.syms, &w.q, w)
-	for i := 0; i >= 0; i = w.syms[i].next {
+	if mergeAll(w.syms, &w.q, w, w.limit); w.limit.err != nil {
+		return dst
+	}
+	for i := int32(0); i >= 0; i = w.syms[i].next {
 		if s := &w.syms[i]; s.id == none {
 			dst = w.appendBytes(dst, word[s.start:s.end])
 		} else {

@@ -1,9 +1,11 @@
 package token
 
-// symbol is a stretch of a word while pairs are being merged.
+import "slices"
+
+// symbol is a stretch of a word while pairs are being merged. There is one for every byte of a word, so it is small.
 type symbol struct {
-	start, end int // bytes of the word
-	prev, next int // neighbours; -1: none
+	start, end int32 // bytes of the word
+	prev, next int32 // neighbours; -1: none
 	id         int32
 }
 
@@ -13,10 +15,11 @@ type joiner interface {
 }
 
 // mergeAll merges pairs of symbols until no pair can be merged, in O(n log n). Symbols are linked by prev and
-// next and stay in place: a merged pair lives on in its left symbol; the first one is never absorbed.
-func mergeAll(syms []symbol, q *queue, j joiner) {
-	q.reset()
-	push := func(left int) {
+// next and stay in place: a merged pair lives on in its left symbol; the first one is never absorbed. It ends early
+// where l says so.
+func mergeAll(syms []symbol, q *queue, j joiner, l *limit) {
+	q.reset(len(syms))
+	push := func(left int32) {
 		if left < 0 || syms[left].next < 0 {
 			return
 		}
@@ -26,23 +29,23 @@ func mergeAll(syms []symbol, q *queue, j joiner) {
 		}
 	}
 	for i := range syms {
-		push(i)
+		push(int32(i))
 	}
-	for len(q.heap) > 0 {
+	for len(q.heap) > 0 && !l.ended() {
 		c := q.pop()
-		left := int(uint32(c.key))
-		l := &syms[left]
+		left := int32(uint32(c.key))
+		a := &syms[left]
 		// A candidate is stale once one of the two was absorbed or has grown.
-		if l.end == l.start || l.next < 0 || syms[l.next].end != c.end {
+		if a.end == a.start || a.next < 0 || syms[a.next].end != c.end {
 			continue
 		}
-		r := &syms[l.next]
-		l.end, l.id, l.next = r.end, c.id, r.next
-		r.start = r.end
-		if l.next >= 0 {
-			syms[l.next].prev = left
+		b := &syms[a.next]
+		a.end, a.id, a.next = b.end, c.id, b.next
+		b.start = b.end
+		if a.next >= 0 {
+			syms[a.next].prev = left
 		}
-		push(l.prev)
+		push(a.prev)
 		push(left)
 	}
 }
@@ -50,14 +53,15 @@ func mergeAll(syms []symbol, q *queue, j joiner) {
 // candidate is a pair that can be merged. Its key orders by merge order, then by place.
 type candidate struct {
 	key uint64
-	end int // of the right symbol
+	end int32 // of the right symbol
 	id  int32
 }
 
 // queue is a binary heap, smallest key first.
 type queue struct{ heap []candidate }
 
-func (q *queue) reset() { q.heap = q.heap[:0] }
+// reset empties the queue and makes room for n candidates.
+func (q *queue) reset(n int) { q.heap = slices.Grow(q.heap[:0], n) }
 
 func (q *queue) push(c candidate) {
 	q.heap = append(q.heap, c)

@@ -39,8 +39,8 @@ func checkScans(t *testing.T, text string) {
 	}
 }
 
-func cutAt(text string, ends []int) (words []string) {
-	start := 0
+func cutAt(text string, ends []int32) (words []string) {
+	start := int32(0)
 	for _, end := range ends {
 		words = append(words, text[start:end])
 		start = end
@@ -100,14 +100,14 @@ func TestPatternsCoverText(t *testing.T) {
 		for range 50 {
 			text := randomText(r, 40)
 			ends, _ := splitWords(text, split, nil, nil)
-			last := 0
+			last := int32(0)
 			for _, end := range ends {
 				if end <= last {
 					t.Fatalf("%s: empty word in %q: ends %d", p.names, text, ends)
 				}
 				last = end
 			}
-			if last != len(text) {
+			if int(last) != len(text) {
 				t.Fatalf("%s: %q is covered to %d of %d", p.names, text, last, len(text))
 			}
 		}
@@ -147,7 +147,7 @@ func BenchmarkSplit(b *testing.B) {
 		split := p.splitters()
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(text)))
-			var ends, next []int
+			var ends, next []int32
 			for b.Loop() {
 				ends, next = splitWords(text, split, ends, next)
 			}

@@ -6,7 +6,7 @@ import (
 
 // splitter cuts a piece of a text, which begins at base, and appends where its parts end.
 type splitter interface {
-	split(ends []int, s string, base int) []int
+	split(ends []int32, s string, base int) []int32
 }
 
 // splitters returns what runs the patterns in turn.
@@ -32,13 +32,13 @@ func (p *preTokenizer) regexps() []splitter {
 
 // splitWords returns where the words of text, which is not empty, end. The second slice is scratch; both are
 // returned for the next call.
-func splitWords(text string, split []splitter, ends, scratch []int) (_, _ []int) {
-	ends = append(ends[:0], len(text))
+func splitWords(text string, split []splitter, ends, scratch []int32) (_, _ []int32) {
+	ends = append(ends[:0], int32(len(text)))
 	for _, p := range split {
 		scratch = scratch[:0]
-		start := 0
+		start := int32(0)
 		for _, end := range ends {
-			scratch = p.split(scratch, text[start:end], start)
+			scratch = p.split(scratch, text[start:end], int(start))
 			start = end
 		}
 		ends, scratch = scratch, ends
@@ -49,12 +49,12 @@ func splitWords(text string, split []splitter, ends, scratch []int) (_, _ []int)
 // scan returns the length of the first part of s, which is not empty.
 type scan func(s string) int
 
-func (f scan) split(ends []int, s string, base int) []int {
+func (f scan) split(ends []int32, s string, base int) []int32 {
 	for len(s) > 0 {
 		n := f(s)
 		base += n
 		s = s[n:]
-		ends = append(ends, base)
+		ends = append(ends, int32(base))
 	}
 	return ends
 }
@@ -62,10 +62,10 @@ func (f scan) split(ends []int, s string, base int) []int {
 // pattern is a regular expression with lookahead.
 type pattern struct{ re *regexp2.Regexp }
 
-func (p pattern) split(ends []int, s string, base int) []int {
+func (p pattern) split(ends []int32, s string, base int) []int32 {
 	cut := func(end int) {
 		if end > base {
-			ends = append(ends, end)
+			ends = append(ends, int32(end))
 			base = end
 		}
 	}

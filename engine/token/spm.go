@@ -2,6 +2,7 @@ package token
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -15,7 +16,8 @@ const wordStart = "▁"
 type spm struct {
 	v       *Vocab
 	index   *index
-	longest int // bytes of the longest token
+	longest int  // bytes of the longest token
+	covers  bool // each byte becomes a part of some token
 	bytes   [256]int32
 	scratch sync.Pool // *spmWork
 }
@@ -43,27 +45,33 @@ func newSPM(v *Vocab) *spm {
 			s.bytes[b] = int32(id)
 		}
 	}
+	s.covers = !slices.Contains(s.bytes[:], none)
 	s.scratch.New = func() any { return &spmWork{spm: s} }
 	return s
 }
 
-func (s *spm) encode(dst []int32, text string, start bool) []int32 {
+func (s *spm) encode(dst []int32, text string, start bool, l *limit) []int32 {
+	if s.covers && l.over(len(dst)+len(text)/max(s.longest, 1)) {
+		return dst
+	}
 	if start && s.v.addSpacePrefix {
 		text = " " + text
 	}
 	w := s.scratch.Get().(*spmWork)
 	defer s.scratch.Put(w)
 	w.text = strings.ReplaceAll(text, " ", wordStart)
-	w.syms = w.syms[:0]
+	w.syms = slices.Grow(w.syms[:0], utf8.RuneCountInString(w.text))
 	for i := 0; i < len(w.text); {
 		_, n := utf8.DecodeRuneInString(w.text[i:])
-		k := len(w.syms)
-		w.syms = append(w.syms, symbol{start: i, end: i + n, prev: k - 1, next: k + 1})
+		k := int32(len(w.syms))
+		w.syms = append(w.syms, symbol{start: int32(i), end: int32(i + n), prev: k - 1, next: k + 1})
 		i += n
 	}
 	w.syms[len(w.syms)-1].next = -1
-	mergeAll(w.syms, &w.q, w)
-	for i := 0; i >= 0; i = w.syms[i].next {
+	if mergeAll(w.syms, &w.q, w, l); l.err != nil {
+		return dst
+	}
+	for i := int32(0); i >= 0; i = w.syms[i].next {
 		dst = w.appendIDs(dst, w.text[w.syms[i].start:w.syms[i].end])
 	}
 	w.text = ""
@@ -72,7 +80,7 @@ func (s *spm) encode(dst []int32, text string, start bool) []int32 {
 
 // join orders by score, best first.
 func (w *spmWork) join(l, r *symbol) (uint32, int32, bool) {
-	if r.end-l.start > w.longest {
+	if int(r.end-l.start) > w.longest {
 		return 0, 0, false
 	}
 	id, ok := w.index.get(w.text[l.start:r.end])

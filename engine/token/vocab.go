@@ -7,6 +7,7 @@
 package token
 
 import (
+	"context"
 	"slices"
 	"sync"
 )
@@ -50,10 +51,10 @@ type Vocab struct {
 	encoder func() encoder
 }
 
-// encoder turns text without special tokens in it into ids. start is true at the beginning of a text and after a
-// special token.
+// encoder turns text without special tokens in it into ids, or a part of it where the limit is reached. start is true
+// at the beginning of a text and after a special token.
 type encoder interface {
-	encode(dst []int32, text string, start bool) []int32
+	encode(dst []int32, text string, start bool, l *limit) []int32
 }
 
 // Model returns tokenizer.ggml.model.
@@ -137,6 +138,25 @@ func (v *Vocab) Warm() {
 // tokens written in it are matched when special is true, and are plain text otherwise. A vocabulary without texts
 // gives no ids.
 func (v *Vocab) Encode(text string, special bool) []int32 {
+	return v.encode(text, special, unlimited())
+}
+
+// EncodeWithin is Encode of a text from outside: it returns ErrMany, as soon as that is known, where there are more
+// than most tokens, and the context's error soon after it has ended.
+func (v *Vocab) EncodeWithin(ctx context.Context, text string, special bool, most int) ([]int32, error) {
+	l := &limit{ctx: ctx, most: most}
+	ids := v.encode(text, special, l)
+	if l.over(len(ids)); l.err != nil {
+		return nil, l.err
+	}
+	return ids, nil
+}
+
+// stretch is how many bytes are encoded at once: so many that nobody meets the end of one, so few that places in it
+// are int32, even if each byte becomes three.
+const stretch = 1 << 29
+
+func (v *Vocab) encode(text string, special bool, l *limit) []int32 {
 	if text == "" || v.texts == nil {
 		return nil
 	}
@@ -145,13 +165,15 @@ func (v *Vocab) Encode(text string, special bool) []int32 {
 		m = v.special()
 	}
 	enc := v.encoder()
-	out := make([]int32, 0, len(text)/4+1)
+	out := make([]int32, 0, min(len(text)/4, l.most)+1)
 	start := true
-	for text != "" {
+	for text != "" && !l.over(len(out)) {
 		at, n, id := m.find(text)
-		if at > 0 {
-			out = enc.encode(out, text[:at], start)
+		for plain := text[:at]; plain != ""; {
+			part := plain[:min(len(plain), stretch)]
+			out = enc.encode(out, part, start, l)
 			start = false
+			plain = plain[len(part):]
 		}
 		if n == 0 {
 			break

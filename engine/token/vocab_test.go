@@ -269,7 +269,7 @@ func TestLongWord(t *testing.T) {
 func TestShortAndLongWords(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
 	v := mustNew(t, bpeMeta("gpt-2", []string{"a+b", "b+a", "a+a", "ab+a", "b+b", "ba+ab", "aa+b", "aba+b", "c+aa", "a+ba"}, nil))
-	w := &bpeWork{bpe: v.encoder().(*bpe)}
+	w := &bpeWork{bpe: v.encoder().(*bpe), limit: unlimited()}
 	for range 5000 {
 		word := make([]byte, 1+r.IntN(70))
 		for i := range word {

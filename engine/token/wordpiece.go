@@ -25,7 +25,7 @@ func newWordPiece(v *Vocab, lower, strip bool) *wordPiece {
 	return &wordPiece{unk: v.unk, tokens: newMatcher(v.texts, ids), lower: lower, strip: strip}
 }
 
-func (w *wordPiece) encode(dst []int32, text string, _ bool) []int32 {
+func (w *wordPiece) encode(dst []int32, text string, _ bool, l *limit) []int32 {
 	var word strings.Builder
 	flush := func() {
 		if word.Len() > 0 {
@@ -37,6 +37,9 @@ func (w *wordPiece) encode(dst []int32, text string, _ bool) []int32 {
 		text = norm.NFD.String(text)
 	}
 	for _, r := range text {
+		if l.over(len(dst)) {
+			break
+		}
 		c := classTable[r]
 		switch {
 		case c&space != 0:

@@ -180,7 +180,10 @@ func (s *Script) Status() engine.Status {
 }
 
 // Tokenize makes a token of every byte.
-func (s *Script) Tokenize(text string, special bool) ([]int32, error) {
+func (s *Script) Tokenize(ctx context.Context, text string, special bool) ([]int32, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	var out []int32
 	for i := range len(text) {
 		out = append(out, int32(text[i]))
