@@ -19,6 +19,7 @@ import (
 // Engine is one loaded model.
 type Engine struct {
 	file     *gguf.File
+	unwatch  func() // of file
 	vocab    *token.Vocab
 	template *chat.Template // nil without one
 	model    *arch.Hyper
@@ -40,9 +41,10 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{file: f, long: make(chan struct{}, 1)}
+	e := &Engine{file: f, unwatch: watchFile(f), long: make(chan struct{}, 1)}
 	defer func() {
 		if err != nil {
+			e.unwatch()
 			f.Close()
 		}
 	}()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"runtime/debug"
 
 	"ingot/engine/chat"
 	"ingot/engine/token"
@@ -89,7 +90,10 @@ func (e *Engine) encode(ctx context.Context, text string, special bool, most int
 	if len(text) > longText {
 		select {
 		case e.long <- struct{}{}:
-			defer func() { <-e.long }()
+			defer func() {
+				debug.FreeOSMemory() // or the next one's would come on top
+				<-e.long
+			}()
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}

@@ -82,6 +82,7 @@ func Quantize(ctx context.Context, in, out string, o QuantizeOptions) (*Quantize
 		return nil, err
 	}
 	defer f.Close()
+	defer watchFile(f)()
 	steps, err := quant.Choose(f, qo)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", in, err)

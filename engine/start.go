@@ -191,5 +191,6 @@ func or[T int | int64](v, zero T) T {
 // Close ends all work and frees the model. Answers under way end with ErrClosed. Closing twice is harmless.
 func (e *Engine) Close() error {
 	e.sched.Close()
+	e.unwatch()
 	return e.file.Close()
 }

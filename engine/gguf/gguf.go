@@ -13,6 +13,7 @@ package gguf
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"os"
 	"slices"
@@ -192,6 +193,17 @@ func (f *File) Close() error {
 	}
 	f.maps = nil
 	return errors.Join(errs...)
+}
+
+// Mapped yields the parts that are mapped, rather than read, with their bytes.
+func (f *File) Mapped() iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, m := range f.maps {
+			if m.mode == Mapped && !yield(m.path, m.data) {
+				return
+			}
+		}
+	}
 }
 
 // Path returns the path that was opened.

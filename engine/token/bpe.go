@@ -147,7 +147,11 @@ func (b *bpe) encode(dst []int32, text string, _ bool, l *limit) []int32 {
 		text = string([]rune(text))
 	}
 	w := b.scratch.Get().(*bpeWork)
-	defer b.scratch.Put(w)
+	defer func() {
+		if len(text) <= keptText {
+			b.scratch.Put(w)
+		}
+	}()
 	w.limit = l
 	if b.pre.plain {
 		text = strings.ReplaceAll(text, " ", wordStart)

@@ -9,6 +9,9 @@ type symbol struct {
 	id         int32
 }
 
+// keptText is the length in bytes of a text up to which what was written to is kept for the next.
+const keptText = 1 << 20
+
 // joiner says whether two neighbours can be merged: lower orders go first, equal ones from left to right.
 type joiner interface {
 	join(left, right *symbol) (order uint32, id int32, ok bool)

@@ -58,7 +58,11 @@ func (s *spm) encode(dst []int32, text string, start bool, l *limit) []int32 {
 		text = " " + text
 	}
 	w := s.scratch.Get().(*spmWork)
-	defer s.scratch.Put(w)
+	defer func() {
+		if len(text) <= keptText {
+			s.scratch.Put(w)
+		}
+	}()
 	w.text = strings.ReplaceAll(text, " ", wordStart)
 	w.syms = slices.Grow(w.syms[:0], utf8.RuneCountInString(w.text))
 	for i := 0; i < len(w.text); {
