@@ -62,6 +62,8 @@ func Open(path string, o Options) (_ *Engine, err error) {
 	}
 	if err := e.start(model, weights, o); errors.Is(err, ErrBadRequest) {
 		return nil, err // the options' fault, not the file's
+	} else if errors.Is(err, gguf.ErrTruncated) {
+		return nil, err // names the file, which was cut since it was opened
 	} else if err != nil {
 		return nil, fmt.Errorf("%s: %w", filepath.Base(path), err)
 	}

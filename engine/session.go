@@ -82,5 +82,8 @@ func (e *Engine) Tokenize(ctx context.Context, text string, special bool) ([]int
 	return e.encode(ctx, text, special, math.MaxInt)
 }
 
+// Piece is the bytes of one token, which may end within a character; Detokenize puts characters together.
+func (e *Engine) Piece(id int32) []byte { return e.vocab.Piece(id) }
+
 // Detokenize is the text of tokens, control tokens included.
 func (e *Engine) Detokenize(ids []int32) string { return e.vocab.Decode(ids, true) }

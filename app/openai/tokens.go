@@ -82,14 +82,14 @@ func ParseDetokenize(body []byte, vocab int) (*DetokenizeRequest, error) {
 	return r, nil
 }
 
-// NewTokenPiece pairs a token with its text.
-func NewTokenPiece(id int32, text string) TokenPiece {
-	if utf8.ValidString(text) {
-		return TokenPiece{ID: id, Piece: text}
+// NewTokenPiece pairs a token with its bytes.
+func NewTokenPiece(id int32, text []byte) TokenPiece {
+	if utf8.Valid(text) {
+		return TokenPiece{ID: id, Piece: string(text)}
 	}
 	values := []int{}
-	for i := range len(text) {
-		values = append(values, int(text[i]))
+	for _, b := range text {
+		values = append(values, int(b))
 	}
 	return TokenPiece{ID: id, Piece: values}
 }

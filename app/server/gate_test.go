@@ -157,14 +157,24 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// A body that is announced to be too large is refused before it comes.
+// A body that is announced to be too large is refused: before it comes where the client asks, after it where the client sends
+// all of it before it looks for an answer.
 func TestAnnouncedBody(t *testing.T) {
-	_, h := serve(t, Options{MaxBody: 200}, script())
-	conn := dial(t, h)
-	fmt.Fprintf(conn, "POST /tokenize HTTP/1.1\r\nHost: %s\r\n%s\r\nContent-Length: 201\r\n\r\n", h.Listener.Addr(), isJSON)
-	reply, _ := io.ReadAll(conn)
-	if !bytes.HasPrefix(reply, []byte("HTTP/1.1 413")) || !bytes.Contains(reply, []byte("larger than the 200 bytes")) {
-		t.Errorf("got %.300s", reply)
+	const limit = 4 << 20
+	_, h := serve(t, Options{MaxBody: limit}, script())
+	for _, c := range []struct {
+		header string
+		body   int
+	}{{"Expect: 100-continue\r\n", 0}, {"", limit + 1}, {"", 4 * limit}} {
+		conn := dial(t, h)
+		fmt.Fprintf(conn, "POST /tokenize HTTP/1.1\r\nHost: %s\r\n%s\r\n%sContent-Length: %d\r\n\r\n", h.Listener.Addr(), isJSON, c.header, max(c.body, limit+1))
+		if _, err := conn.Write(make([]byte, c.body)); err != nil {
+			t.Errorf("%d bytes: %v", c.body, err)
+		}
+		reply, err := io.ReadAll(conn)
+		if err != nil || !bytes.HasPrefix(reply, []byte("HTTP/1.1 413")) || !bytes.Contains(reply, []byte("larger than the 4194304 bytes")) {
+			t.Errorf("%q, %d bytes: got %.300s, %v", c.header, c.body, reply, err)
+		}
 	}
 }
 

@@ -159,11 +159,17 @@ func (e endpoint) allowed() string {
 func (s *Server) readBody(w http.ResponseWriter, r *http.Request) ([]byte, *openai.Error) {
 	tooLong := openai.NewError(http.StatusRequestEntityTooLarge, openai.TypeInvalid, "request_too_large",
 		fmt.Sprintf("the body is larger than the %d bytes this server takes", s.opts.MaxBody))
+	control := http.NewResponseController(w)
 	if r.ContentLength > s.opts.MaxBody {
-		w.Header().Set("Connection", "close") // what comes is not read
+		w.Header().Set("Connection", "close")
+		// A client that sends all before it reads would see the connection break instead of the answer, so what comes soon is
+		// taken and forgotten; one that asks before it sends is answered at once.
+		if !strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+			_ = control.SetReadDeadline(time.Now().Add(5 * time.Second))
+			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 8*s.opts.MaxBody)) // nobody asks what it was
+		}
 		return nil, tooLong
 	}
-	control := http.NewResponseController(w)
 	// Errors here mean a writer without deadlines, as in a test recorder.
 	_ = control.SetReadDeadline(time.Now().Add(time.Minute))
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.opts.MaxBody))

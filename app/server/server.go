@@ -34,6 +34,7 @@ type Engine interface {
 	Info() engine.Info
 	Status() engine.Status
 	Tokenize(ctx context.Context, text string, special bool) ([]int32, error)
+	Piece(token int32) []byte
 	Detokenize(tokens []int32) string
 	Close() error
 }

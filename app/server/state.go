@@ -96,7 +96,7 @@ func (s *Server) tokenize(w http.ResponseWriter, r *http.Request) {
 		if !request.WithPieces {
 			return strconv.AppendInt(b, int64(id), 10)
 		}
-		piece, _ := encode(openai.NewTokenPiece(id, eng.Detokenize([]int32{id}))) // texts and numbers have a JSON form
+		piece, _ := encode(openai.NewTokenPiece(id, eng.Piece(id))) // texts and numbers have a JSON form
 		return append(b, bytes.TrimSpace(piece)...)
 	})
 }

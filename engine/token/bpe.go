@@ -148,6 +148,7 @@ func (b *bpe) encode(dst []int32, text string, _ bool, l *limit) []int32 {
 	}
 	w := b.scratch.Get().(*bpeWork)
 	defer func() {
+		w.limit = nil
 		if len(text) <= keptText {
 			b.scratch.Put(w)
 		}
@@ -156,7 +157,7 @@ func (b *bpe) encode(dst []int32, text string, _ bool, l *limit) []int32 {
 	if b.pre.plain {
 		text = strings.ReplaceAll(text, " ", wordStart)
 	}
-	w.ends, w.next = splitWords(text, b.split, w.ends, w.next)
+	w.ends, w.next = splitWords(text, b.split, w.ends, w.next, l)
 	start := int32(0)
 	for _, end := range w.ends {
 		if l.over(len(dst)) {
@@ -227,7 +228,7 @@ func (w *bpeWork) mergeShort(dst []int32, word string) []int32 {
 }
 
 func (w *bpeWork) mergeLong(dst []int32, word string) []int32 {
-	w.syms = slices.Grow(w.syms[:0], len(word))
+	w.syms = withRoom(w.syms, len(word))
 	for i, b := range []byte(word) {
 		i := int32(i)
 		w.syms = append(w.syms, symbol{start: i, end: i + 1, prev: i - 1, next: i + 1, id: w.bytes[b]})
@@ -249,7 +250,7 @@ func (w *bpeWork) mergePlain(dst []int32, word string) []int32 {
 			return append(dst, id)
 		}
 	}
-	w.syms = slices.Grow(w.syms[:0], utf8.RuneCountInString(word))
+	w.syms = withRoom(w.syms, utf8.RuneCountInString(word))
 	for i, r := range word {
 		k, text := int32(len(w.syms)), word[i:i+utf8.RuneLen(r)]
 		id, ok := w.index.get(text)

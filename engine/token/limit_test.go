@@ -41,8 +41,10 @@ func TestEncodeWithin(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if got, err := v.EncodeWithin(ctx, strings.Repeat(text, 1000), true, 1e9); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: of an ended request: %d tokens, %v", name, len(got), err)
+		for _, n := range []int{1, 1000} {
+			if got, err := v.EncodeWithin(ctx, strings.Repeat(text, n), true, 1e9); !errors.Is(err, context.Canceled) {
+				t.Errorf("%s: of an ended request: %d tokens, %v", name, len(got), err)
+			}
 		}
 	}
 }
@@ -68,7 +70,7 @@ func TestLongWordMemory(t *testing.T) {
 			t.Errorf("%s: %.1f bytes taken for each byte of a text that is too long", name, few)
 		}
 		// A symbol is 20 bytes and a candidate 16; the queue starts with one for each byte and seldom grows.
-		if all := taken(1 << 20); all > 60 {
+		if all := taken(1 << 20); all > 100 { // 37 to 39; twice that under the race detector
 			t.Errorf("%s: %.1f bytes taken for each byte of a text", name, all)
 		}
 	}

@@ -1,7 +1,5 @@
 package token
 
-import "slices"
-
 // symbol is a stretch of a word while pairs are being merged. There is one for every byte of a word, so it is small.
 type symbol struct {
 	start, end int32 // bytes of the word
@@ -21,7 +19,7 @@ type joiner interface {
 // next and stay in place: a merged pair lives on in its left symbol; the first one is never absorbed. It ends early
 // where l says so.
 func mergeAll(syms []symbol, q *queue, j joiner, l *limit) {
-	q.reset(len(syms))
+	q.heap = withRoom(q.heap, len(syms))
 	push := func(left int32) {
 		if left < 0 || syms[left].next < 0 {
 			return
@@ -32,6 +30,9 @@ func mergeAll(syms []symbol, q *queue, j joiner, l *limit) {
 		}
 	}
 	for i := range syms {
+		if l.ended() {
+			return
+		}
 		push(int32(i))
 	}
 	for len(q.heap) > 0 && !l.ended() {
@@ -63,8 +64,14 @@ type candidate struct {
 // queue is a binary heap, smallest key first.
 type queue struct{ heap []candidate }
 
-// reset empties the queue and makes room for n candidates.
-func (q *queue) reset(n int) { q.heap = slices.Grow(q.heap[:0], n) }
+// withRoom empties s and sees to room for n. It makes a new slice where it must: one that grows is cleared at one go,
+// which nothing else in the process can interrupt, and new memory comes slowly.
+func withRoom[T any](s []T, n int) []T {
+	if cap(s) < n {
+		return make([]T, 0, n)
+	}
+	return s[:0]
+}
 
 func (q *queue) push(c candidate) {
 	q.heap = append(q.heap, c)

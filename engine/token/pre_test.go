@@ -31,8 +31,8 @@ func checkScans(t *testing.T, text string) {
 		return
 	}
 	for _, p := range scanned() {
-		got, _ := splitWords(text, p.scans, nil, nil)
-		want, _ := splitWords(text, p.patterns, nil, nil)
+		got, _ := splitWords(text, p.scans, nil, nil, unlimited())
+		want, _ := splitWords(text, p.patterns, nil, nil, unlimited())
 		if !slices.Equal(got, want) {
 			t.Errorf("%s: %q\n got %q\nwant %q", p.name, text, cutAt(text, got), cutAt(text, want))
 		}
@@ -99,7 +99,7 @@ func TestPatternsCoverText(t *testing.T) {
 		split := p.splitters()
 		for range 50 {
 			text := randomText(r, 40)
-			ends, _ := splitWords(text, split, nil, nil)
+			ends, _ := splitWords(text, split, nil, nil, unlimited())
 			last := int32(0)
 			for _, end := range ends {
 				if end <= last {
@@ -133,7 +133,7 @@ func TestPreTokenizerExamples(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ends, _ := splitWords(c.text, p.splitters(), nil, nil)
+		ends, _ := splitWords(c.text, p.splitters(), nil, nil, unlimited())
 		if got := fmt.Sprintf("%q", cutAt(c.text, ends)); got != c.want {
 			t.Errorf("%s %q:\n got %s\nwant %s", c.pre, c.text, got, c.want)
 		}
@@ -149,7 +149,7 @@ func BenchmarkSplit(b *testing.B) {
 			b.SetBytes(int64(len(text)))
 			var ends, next []int32
 			for b.Loop() {
-				ends, next = splitWords(text, split, ends, next)
+				ends, next = splitWords(text, split, ends, next, unlimited())
 			}
 		})
 	}

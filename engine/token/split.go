@@ -4,9 +4,9 @@ import (
 	"github.com/dlclark/regexp2"
 )
 
-// splitter cuts a piece of a text, which begins at base, and appends where its parts end.
+// splitter cuts a piece of a text, which begins at base, and appends where its parts end, or some of them where the limit is reached.
 type splitter interface {
-	split(ends []int32, s string, base int) []int32
+	split(ends []int32, s string, base int, l *limit) []int32
 }
 
 // splitters returns what runs the patterns in turn.
@@ -32,13 +32,13 @@ func (p *preTokenizer) regexps() []splitter {
 
 // splitWords returns where the words of text, which is not empty, end. The second slice is scratch; both are
 // returned for the next call.
-func splitWords(text string, split []splitter, ends, scratch []int32) (_, _ []int32) {
+func splitWords(text string, split []splitter, ends, scratch []int32, l *limit) (_, _ []int32) {
 	ends = append(ends[:0], int32(len(text)))
 	for _, p := range split {
 		scratch = scratch[:0]
 		start := int32(0)
 		for _, end := range ends {
-			scratch = p.split(scratch, text[start:end], int(start))
+			scratch = p.split(scratch, text[start:end], int(start), l)
 			start = end
 		}
 		ends, scratch = scratch, ends
@@ -49,8 +49,8 @@ func splitWords(text string, split []splitter, ends, scratch []int32) (_, _ []in
 // scan returns the length of the first part of s, which is not empty.
 type scan func(s string) int
 
-func (f scan) split(ends []int32, s string, base int) []int32 {
-	for len(s) > 0 {
+func (f scan) split(ends []int32, s string, base int, l *limit) []int32 {
+	for len(s) > 0 && !l.ended() {
 		n := f(s)
 		base += n
 		s = s[n:]
@@ -62,7 +62,7 @@ func (f scan) split(ends []int32, s string, base int) []int32 {
 // pattern is a regular expression with lookahead.
 type pattern struct{ re *regexp2.Regexp }
 
-func (p pattern) split(ends []int32, s string, base int) []int32 {
+func (p pattern) split(ends []int32, s string, base int, l *limit) []int32 {
 	cut := func(end int) {
 		if end > base {
 			ends = append(ends, int32(end))
@@ -85,7 +85,7 @@ func (p pattern) split(ends []int32, s string, base int) []int32 {
 	}
 	// An error is a timeout, and none is set.
 	m, _ := p.re.FindStringMatch(s)
-	for m != nil {
+	for m != nil && !l.ended() {
 		seek(m.Index)
 		cut(at)
 		seek(m.Index + m.Length)

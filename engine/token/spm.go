@@ -59,12 +59,13 @@ func (s *spm) encode(dst []int32, text string, start bool, l *limit) []int32 {
 	}
 	w := s.scratch.Get().(*spmWork)
 	defer func() {
+		w.text = ""
 		if len(text) <= keptText {
 			s.scratch.Put(w)
 		}
 	}()
 	w.text = strings.ReplaceAll(text, " ", wordStart)
-	w.syms = slices.Grow(w.syms[:0], utf8.RuneCountInString(w.text))
+	w.syms = withRoom(w.syms, utf8.RuneCountInString(w.text))
 	for i := 0; i < len(w.text); {
 		_, n := utf8.DecodeRuneInString(w.text[i:])
 		k := int32(len(w.syms))
@@ -75,10 +76,9 @@ func (s *spm) encode(dst []int32, text string, start bool, l *limit) []int32 {
 	if mergeAll(w.syms, &w.q, w, l); l.err != nil {
 		return dst
 	}
-	for i := int32(0); i >= 0; i = w.syms[i].next {
+	for i := int32(0); i >= 0 && !l.ended(); i = w.syms[i].next {
 		dst = w.appendIDs(dst, w.text[w.syms[i].start:w.syms[i].end])
 	}
-	w.text = ""
 	return dst
 }
 

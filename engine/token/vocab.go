@@ -146,7 +146,10 @@ func (v *Vocab) Encode(text string, special bool) []int32 {
 func (v *Vocab) EncodeWithin(ctx context.Context, text string, special bool, most int) ([]int32, error) {
 	l := &limit{ctx: ctx, most: most}
 	ids := v.encode(text, special, l)
-	if l.over(len(ids)); l.err != nil {
+	if l.over(len(ids)); l.err == nil {
+		l.err = ctx.Err()
+	}
+	if l.err != nil {
 		return nil, l.err
 	}
 	return ids, nil

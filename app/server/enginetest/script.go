@@ -191,6 +191,9 @@ func (s *Script) Tokenize(ctx context.Context, text string, special bool) ([]int
 	return out, nil
 }
 
+// Piece is the byte that Tokenize made the token of.
+func (s *Script) Piece(token int32) []byte { return []byte{byte(token)} }
+
 // Detokenize undoes Tokenize.
 func (s *Script) Detokenize(tokens []int32) string {
 	var out []byte
