@@ -155,7 +155,7 @@ static inline int64_t ig_kv_row(int32_t type, int32_t dim) {
 // A tile of queries (the heads of one kv head, of one or more neighbouring rows) goes over the cells together, so that
 // K and V stream once a tile. A thread's scratch holds, for a tile, the queries, two sums, the scores of a block, and
 // some K or V as f32; and its share of the sections of tiles that threads share (844 KB in all at 16 heads of 256 over 4 kv heads).
-enum { IG_ATTENTION_BLOCK = 256, IG_ATTENTION_SECTIONS = 32, IG_ATTENTION_QUERIES = 64, IG_ATTENTION_SHARED = 4 };
+enum { IG_ATTENTION_BLOCK = 256, IG_ATTENTION_SECTIONS = 32, IG_ATTENTION_QUERIES = 128, IG_ATTENTION_SHARED = 4 };
 static inline int64_t ig_attention_pad(int64_t dim) { return (dim + 15) & ~(int64_t)15; }
 static inline int64_t ig_attention_sum(int64_t dim) { return ig_attention_pad(dim) + 16; } // a sum, its maximum and total
 static inline int64_t ig_attention_tile(int32_t heads, int32_t kv_heads) { // queries
