@@ -26,7 +26,9 @@ func TestWatchReads(t *testing.T) {
 		var said bytes.Buffer
 		cmd.Stderr = &said
 		var exit *exec.ExitError
-		if err := cmd.Run(); !errors.As(err, &exit) {
+		if err := cmd.Run(); errors.Is(err, syscall.ENOEXEC) {
+			t.Skip("an emulator runs this program, which cannot start itself")
+		} else if !errors.As(err, &exit) {
 			t.Errorf("%s: ended with %v", how, err)
 		} else if watched := want != "SIGBUS"; watched && (exit.ExitCode() != 1 || said.String() != want+"\n") {
 			t.Errorf("%s: exit code %d, said %.300q", how, exit.ExitCode(), said.String())
